@@ -7,12 +7,10 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use perfdb_gate::base::error::{Error, Result};
+use perfdb_gate::base::error::{Error, Exit, Result};
 use perfdb_gate::base::escape::clean;
-use perfdb_gate::base::exit::Exit;
-use perfdb_gate::base::interrupt;
 use perfdb_gate::base::panics::install_panic_hook;
-use perfdb_gate::base::threads;
+use perfdb_gate::base::{interrupt, threads};
 
 use cli::{Cli, Command, TerminalArgs, groups, mistake};
 

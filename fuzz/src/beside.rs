@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-use perfdb_gate::base::reason::Reason;
+use perfdb_gate::base::error::Reason;
 use perfdb_gate::checks::Input;
 use perfdb_gate::checks::rule::Rule;
 use perfdb_gate::database::catalog::{Catalog, Format, Place};

@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use perfdb_gate::base::error::{Error, Result};
-use perfdb_gate::base::exit::Exit;
+use perfdb_gate::base::error::{Error, Exit, Result};
 use perfdb_gate::checks::settings::Settings;
 use perfdb_gate::database::catalog::Catalog;
 use perfdb_gate::database::facts::{Fact, TreeFacts};

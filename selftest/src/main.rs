@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use perfdb_gate::base::error::Result;
+use perfdb_gate::base::error::{Exit, Result};
 use perfdb_gate::base::escape::{clean, clean_lines};
-use perfdb_gate::base::exit::Exit;
 use perfdb_gate::base::files::{check_targets, write_whole};
 use perfdb_gate::base::threads;
 use perfdb_gate::database::selection::Selection;

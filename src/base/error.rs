@@ -1,8 +1,9 @@
-//! The error type of the program: the tool could not do its work (exit code 2).
+//! How a run ends: its exit code, and the error of a run that could not do its work (exit code 2).
 //!
-//! Problems in the data are [`Finding`](crate::findings::Finding)s, never errors.
+//! Problems in the data are [`Finding`](crate::findings::Finding)s, never errors. A [`Reason`] may become either.
 
 use std::error::Error as StdError;
+use std::process::ExitCode;
 
 /// An error that ends the run: one line that says what failed and why, and one line that says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -67,4 +68,81 @@ pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a s
         None => list,
     };
     Error::new(format!("no {what} matches '{name}'"), hint)
+}
+
+/// The reason why a file cannot be used: one line without a full stop. The caller puts the file's name before
+/// it, and the line becomes a finding or an [`Error`].
+///
+/// A type of its own is used instead of a `String`, so that a function's signature shows which text is a failure.
+/// Code that decides by the kind of failure uses an enum instead, such as
+/// [`ReadError`](crate::database::source::ReadError).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Reason(String);
+
+impl From<String> for Reason {
+    fn from(line: String) -> Self {
+        Self(line)
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(line: &str) -> Self {
+        Self(line.to_owned())
+    }
+}
+
+impl From<serde_json::Error> for Reason {
+    fn from(error: serde_json::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<Reason> for String {
+    fn from(reason: Reason) -> Self {
+        reason.0
+    }
+}
+
+/// The outcome of a run, from mildest to gravest. If a run has several outcomes, the greatest one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// Everything was checked, and no finding fails the run.
+    Clean,
+    /// Nothing was checked or compared, or the measurements were too noisy to decide.
+    Inconclusive,
+    /// At least one finding fails the run.
+    Findings,
+    /// The program could not do its work.
+    Failed,
+}
+
+impl Exit {
+    /// Returns the process's exit code.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Clean => 0,
+            Self::Findings => 1,
+            Self::Failed => 2,
+            Self::Inconclusive => 3,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Exit;
+
+    #[test]
+    fn a_failure_outweighs_findings_and_those_an_inconclusive_run() {
+        let mut endings = [Exit::Clean, Exit::Findings, Exit::Failed, Exit::Inconclusive];
+        endings.sort();
+        assert_eq!(endings.map(Exit::code), [0, 3, 1, 2]);
+    }
 }

@@ -6,8 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::base::error::{Error, Result};
-use crate::base::folder::{Folder, STAGED, StagedFile, folder_of, unwritten};
-use crate::base::top::check_unlinked;
+use crate::base::folder::{Folder, STAGED, StagedFile, check_unlinked, folder_of, unwritten};
 
 /// Checks at the start of a run that the output `files` and `folders` can be written. `folders` will be created
 /// later, with their parents.

@@ -2,7 +2,7 @@
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::base::words::names;
 
 /// The maximal length of a pattern in bytes. globset parses patterns by recursion, so that long ones could

@@ -12,9 +12,8 @@ use rustix::fs::{AtFlags, OFlags, unlinkat};
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
 use crate::base::files::{Output, sweep};
-use crate::base::folder::{Folder, unwritten};
+use crate::base::folder::{Folder, refused, top_of, unwritten};
 use crate::base::read::read_open;
-use crate::base::top::{refused, top_of};
 
 /// The files below a folder that a user names, inside of a repository or not. Methods take paths that start with
 /// the folder's path.

@@ -3,11 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::{CheckInputs, Judge};
 use crate::checks::compare::{
     copies, holes, no_longer_served, noisy, outliers, parity, siblings, support, unit_shift,
 };
-use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::Judge;
 use crate::checks::kinds::traces::TraceCheck;
 use crate::checks::kinds::{
     bounds, decoding, deleted, duplicates, excused, facts, header, identities, identity, moved,

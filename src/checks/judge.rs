@@ -1,11 +1,9 @@
 //! The trait of a kind of check. A kind implements the hooks that it needs; the default of every
 //! other hook finds nothing.
 
+use super::{ChangeContext, CheckInputs, CrossContext, Item, RowContext, RuleHead, TableContext};
 use crate::base::error;
 use crate::base::expr::ExprError;
-use crate::checks::context::{ChangeContext, CrossContext, Item, RowContext, TableContext};
-use crate::checks::inputs::CheckInputs;
-use crate::checks::rule_head::RuleHead;
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Hits};
 

@@ -4,7 +4,7 @@
 //! sidecar or a system by itself, in [`compare`] if it judges tables against each other. A new kind is such a type, a
 //! variant of [`Check`] and a line in [`Check::judge`].
 //!
-//! Imports go one way: rule head, inputs and tables' sketches, contexts, [`Judge`], kinds, the registry [`Check`],
+//! Imports go one way: inputs (with the rule head), tables' sketches, contexts, [`Judge`], kinds, the registry [`Check`],
 //! [`rule`], and last the loop in [`frame`], which does not know kinds.
 
 #![deny(clippy::wildcard_enum_match_arm)]
@@ -17,7 +17,6 @@ mod inputs;
 mod judge;
 pub mod kinds;
 pub mod rule;
-mod rule_head;
 pub mod series;
 pub mod settings;
 
@@ -26,6 +25,5 @@ pub use self::context::{
     ChangeContext, CrossContext, DirContext, FactsContext, History, Item, Reread, RowContext,
     SystemContext, TableContext, WaiverContext,
 };
-pub use self::inputs::{CheckInputs, CurveTerms, Input};
-pub use self::judge::{Found, Judge};
-pub use self::rule_head::RuleHead;
+pub use self::inputs::{CheckInputs, CurveTerms, Input, RuleHead};
+pub use self::judge::{Found, Judge, Judged};

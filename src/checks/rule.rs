@@ -6,14 +6,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::{Check, Found, Input, Item, RowContext, RuleHead, TableContext};
 use crate::base::error::{Error, Result, unknown};
-use crate::base::published;
-use crate::base::yaml;
-use crate::checks::check::Check;
-use crate::checks::context::{Item, RowContext, TableContext};
-use crate::checks::inputs::Input;
-use crate::checks::judge::Found;
-use crate::checks::rule_head::RuleHead;
+use crate::base::{published, yaml};
 use crate::database::table::ReadsRecord;
 use crate::findings::{Confidence, Severity};
 use crate::specs::{Library, SpecFile, read_all};

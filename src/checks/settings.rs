@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::base::dates::today;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Reason, Result};
 use crate::base::read::read_text;
-use crate::base::reason::Reason;
 use crate::checks::context::{Item, WaiverContext};
 use crate::checks::rule::{Rule, Rules};
 use crate::database::catalog::Catalog;

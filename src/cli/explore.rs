@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use perfdb_gate::base::error::Result;
-use perfdb_gate::base::exit::Exit;
+use perfdb_gate::base::error::{Exit, Result};
 use perfdb_gate::database::selection::Selection;
 use perfdb_gate::jobs::explore;
 use perfdb_gate::report;

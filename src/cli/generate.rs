@@ -3,8 +3,7 @@
 
 use clap::{Args, ValueEnum};
 use clap_complete::Shell;
-use perfdb_gate::base::error::Result;
-use perfdb_gate::base::exit::Exit;
+use perfdb_gate::base::error::{Exit, Result};
 use perfdb_gate::jobs::schema;
 use perfdb_gate::report;
 

@@ -4,8 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use perfdb_gate::base::error::Result;
-use perfdb_gate::base::exit::Exit;
+use perfdb_gate::base::error::{Exit, Result};
 use perfdb_gate::jobs::impact;
 use perfdb_gate::planner::{MOST_VERSIONS, PlannerChoice, RUNNER};
 use perfdb_gate::report;

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use perfdb_gate::base::error::{Error, Result};
-use perfdb_gate::base::exit::Exit;
+use perfdb_gate::base::error::{Error, Exit, Result};
 use perfdb_gate::gpu::cuda::Cuda;
 use perfdb_gate::gpu::device::Device;
 use perfdb_gate::gpu::process::{COLLECTORS, PYTORCH, Process, Program};

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use perfdb_gate::base::error::Error;
-use perfdb_gate::base::exit::Exit;
+use perfdb_gate::base::error::{Error, Exit};
 use perfdb_gate::findings::Severity;
 use perfdb_gate::jobs::DocumentFormat;
 use perfdb_gate::report::{Report, RunVerdict};

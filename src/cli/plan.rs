@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use perfdb_gate::base::error::Result;
+use perfdb_gate::base::error::{Exit, Result};
 use perfdb_gate::base::escape::clean_lines;
-use perfdb_gate::base::exit::Exit;
 use perfdb_gate::jobs::plan::{self, Occasion};
 use perfdb_gate::report;
 

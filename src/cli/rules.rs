@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use perfdb_gate::base::error::Result;
-use perfdb_gate::base::exit::Exit;
+use perfdb_gate::base::error::{Exit, Result};
 use perfdb_gate::checks::rule::Rules;
 use perfdb_gate::jobs::{explain, suggest};
 use perfdb_gate::report;

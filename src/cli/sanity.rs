@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use perfdb_gate::base::error::Result;
+use perfdb_gate::base::error::{Exit, Result};
 use perfdb_gate::base::escape::clean;
-use perfdb_gate::base::exit::Exit;
-use perfdb_gate::jobs::sanity;
-use perfdb_gate::jobs::smoke;
+use perfdb_gate::jobs::{sanity, smoke};
 use perfdb_gate::report::{ReportView, RunVerdict, chart, comment};
 
 use super::bar::Bar;

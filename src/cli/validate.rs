@@ -4,8 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use perfdb_gate::base::error::Result;
-use perfdb_gate::base::exit::Exit;
+use perfdb_gate::base::error::{Exit, Result};
 use perfdb_gate::findings::baseline::Baseline;
 use perfdb_gate::jobs::impact::PlannerOptions;
 use perfdb_gate::jobs::validate;

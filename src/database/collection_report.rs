@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source::{Entry, Source};
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::database::catalog::Catalog;
 use crate::database::served::ReuseManifest;
 use crate::database::sidecar::Sidecars;

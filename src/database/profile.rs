@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::base::digest::sha256;
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::database::catalog::Catalog;
 use crate::database::source::{Entry, Source};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source::Source;
 use crate::specs::Seal;

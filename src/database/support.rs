@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::base::words::names;
 use crate::database::catalog::Catalog;
 use crate::database::source::{Entry, NOT_FETCHED, Source, pointer};

@@ -6,9 +6,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Reason, Result};
 use crate::base::read::read_text;
-use crate::base::reason::Reason;
 use crate::findings::{Finding, Severity};
 
 /// Frozen findings by fingerprint.

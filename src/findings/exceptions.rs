@@ -23,7 +23,7 @@ use serde_json::Value;
 use super::waiver::parse_date;
 use super::{Finding, Severity};
 use crate::base::digest::sha256;
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 
 /// Path of the exceptions file, relative to the repository root.
 pub const PATH: &str = "collector/evidence_exceptions.yaml";

@@ -1,11 +1,27 @@
 //! Findings: a defect, its place, its severity, and the rows that show it.
+//!
+//! In reading order:
+//!
+//! - `hit`: Hits: the matches of a rule in one state of a database, before states are compared.
+//! - `severity`: The severity of a finding, and the confidence in the findings of a rule.
+//! - `sink`: The only place that waives, sorts and counts findings.
+//! - `states`: The novelty of findings, and the changes to a table's rows in a pull request.
+//! - `evidence`: The figures behind a finding's message.
+//! - `locate`: The real files and lines of findings.
+//! - `settle`: Decides which findings on rows are new in a pull request.
+//! - `known`: The findings of two states, compared: which the base already has, and which the head has repaired.
+//! - `unknown`: Findings that several files have in the same words, merged into one info.
+//! - `waiver`: Waivers: findings that a maintainer has accepted until a date.
+//! - `waiver_entry`: Adds a waiver to the text of a file of waivers, which keeps its comments and order.
+//! - `exceptions`: Exceptions that the owners of a database have signed.
+//! - `baseline`: Baselines: findings frozen in a file, so that a gate can be enabled on a database that already has
+//!   findings.
 
 pub mod baseline;
 mod evidence;
 pub mod exceptions;
 mod hit;
 mod known;
-mod lines;
 mod locate;
 mod settle;
 mod severity;
@@ -24,8 +40,7 @@ pub use self::evidence::{Evidence, Explained, Explanation, ModelReach, SliceEvid
 pub use self::hit::{Hit, HitPart, Hits, RowHit, wholes};
 pub use self::known::Repaired;
 pub(crate) use self::known::{BaseFindings, Successor};
-pub(crate) use self::lines::number_lines;
-pub(crate) use self::locate::{SOURCE_FILE, assembled_row, locate};
+pub(crate) use self::locate::{SOURCE_FILE, assembled_row, locate, number_lines};
 pub(crate) use self::settle::excused_errors;
 pub use self::severity::{Confidence, Severity};
 pub use self::sink::{Counts, Sink};

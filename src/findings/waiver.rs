@@ -20,10 +20,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::base::error::{Error, nearest, unknown};
+use crate::base::error::{Error, Reason, nearest, unknown};
 use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
 use crate::base::glob::{GlobScope, matcher};
-use crate::base::reason::Reason;
 use crate::findings::Finding;
 
 /// A waiver of a rule's findings.

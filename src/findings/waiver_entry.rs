@@ -4,7 +4,7 @@ use jiff::civil::Date;
 
 use super::Finding;
 use super::waiver::Waivers;
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 
 /// A waiver of one finding, to be written.
 #[derive(Debug)]

@@ -10,8 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::base::error::Error;
-use crate::base::reason::Reason;
+use crate::base::error::{Error, Reason};
 use crate::base::words::plural;
 use crate::gpu::calls::Call;
 use crate::gpu::work::Work;

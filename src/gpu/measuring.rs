@@ -5,9 +5,8 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Reason, Result};
 use crate::base::interrupt::Finishing;
-use crate::base::reason::Reason;
 use crate::base::stats;
 use crate::base::words::plural;
 use crate::database::catalog::TableFile;

@@ -11,9 +11,8 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Reason, Result};
 use crate::base::read::read_text;
-use crate::base::reason::Reason;
 use crate::base::stats::median;
 use crate::database::catalog::TableFile;
 use crate::gpu::device::{About, Answer, Complaints, Device, MeasureError, Point};

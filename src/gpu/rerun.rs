@@ -7,9 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Reason, Result};
 use crate::base::expr::ExprError;
-use crate::base::reason::Reason;
 use crate::database::catalog::Place;
 use crate::database::table::{Column, Keys, Table, TableScope};
 use crate::specs::{Specs, TableSpec};

@@ -1,4 +1,29 @@
 //! The commands, each from its options to its report.
+//!
+//! In reading order:
+//!
+//! - `validate`: Judges the data of a database.
+//! - `sanity`: Judges the change of a pull request against its base.
+//! - `pull_request`: Opens the two states of a pull request, in the one way that all jobs share.
+//! - `site`: Opens a state of a database with its settings, for jobs that read tables.
+//! - `rows`: Reads tables and their rows as a loader does, for jobs that choose rows.
+//! - `impact`: Predicts step times of models before and after a change, with the changed tables behind every move.
+//! - `explore`: Builds the explorer page of a table, with its earlier state, its peers and its findings.
+//! - `plan`: Plans points to measure again: a rerun list from a report or from missing keys.
+//! - `learn`: Learns a spec of a table from the rows of its files, for jobs that meet a table without one, and renders
+//!   it as YAML for `rules/tables/<family>.yaml`.
+//! - `suggest`: Suggests a spec for a table without one, learned from its rows and its family.
+//! - `status`: The health of a database: a map of tables by systems, with the worst finding of each.
+//! - `explain`: Renders rules as text for people, from the rule files.
+//! - `schema`: JSON Schemas of file formats, generated from the types that read and write the files.
+//! - `measure`: Measures a plan or a rerun list into tables in the database's format.
+//! - `remeasure`: Measures points of tables again and judges whether the GPU confirms the tables.
+//! - `repair`: Commands that change tables on disk; without `--write`, they only print the plan.
+//! - `new`: Starts a table of a database: the system's YAML, the rows of a CSV, and a sidecar.
+//! - `init`: Sets up a repository for its database: workflows, a pre-commit hook and a baseline.
+//! - `waive`: Accepts a finding until a date: writes its waiver to the repository's own settings.
+//! - `smoke`: Runs a user's command that tries the database, such as the planner.
+//! - `for_selftest`: The parts of the library that the crate `selftest/` uses and that are not public otherwise.
 
 pub mod explain;
 pub mod explore;

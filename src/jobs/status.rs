@@ -1,7 +1,6 @@
 //! The health of a database: a map of tables by systems, with the worst finding of each.
 
-use crate::base::error::Result;
-use crate::base::exit::Exit;
+use crate::base::error::{Exit, Result};
 use crate::base::progress::Progress;
 use crate::jobs::DocumentFormat;
 use crate::jobs::validate::{self, ValidateOptions};

@@ -6,9 +6,8 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 
 use crate::base::dates::today;
-use crate::base::error::{Error, Result, nearest};
+use crate::base::error::{Error, Reason, Result, nearest};
 use crate::base::progress::Progress;
-use crate::base::reason::Reason;
 use crate::base::tree_files::TreeFiles;
 use crate::database::source::{SETTINGS, WorkTree};
 use crate::findings::waiver::{WAIVER_HINT, parse_date};

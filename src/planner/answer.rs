@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::cases::Quant;
-use super::session::PlannerError;
+use super::{PlannerError, Quant};
 
 /// The reply to `versions`.
 #[derive(Debug, Deserialize)]

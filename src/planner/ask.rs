@@ -8,14 +8,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::answer::{LoadReply, PredictReply, StateAnswer};
-use super::asked::{AskedVersion, PlannedVersion, Slot};
-use super::cases::Case;
-use super::change::{Impact, Neighbour};
-use super::interpreter::Planner;
 use super::session::{RunnerSession, SessionFailure};
 use super::tree::PlannerTree;
 use super::versions::{ChoiceError, QueryVersionsOf, VersionChoice, choose, request, systems};
-use super::{ANSWER, Question};
+use super::{
+    ANSWER, AskedVersion, Case, Impact, Neighbour, PlannedVersion, Planner, Question, Slot,
+};
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::base::threads;

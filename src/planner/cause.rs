@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::Question;
-use super::asked::{AskedVersion, ServingFiles};
+use super::{AskedVersion, Question, ServingFiles};
 use crate::base::error::Result;
 use crate::base::words::Figure;
 use crate::database::diff::{Diff, SliceDiff, TableDiff};

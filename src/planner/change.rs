@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use super::answer::Source;
-use super::asked::{AskedVersion, PlannedVersion};
-use super::cases::{Case, Layout, Quant, StepPoint};
-use super::cause::MoveCause;
-use super::refusals::Refusal;
-use super::session::PlannerError;
+use super::{
+    AskedVersion, Case, Layout, MoveCause, PlannedVersion, PlannerError, Quant, Refusal, Source,
+    StepPoint,
+};
 
 /// The planner's answers about one state, or about two states to compare.
 #[derive(Debug, Default)]

@@ -2,15 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Question;
-use super::answer::{PointReply, PredictReply, Source, StateAnswer};
-use super::asked::{AskedVersion, PlannedVersion};
-use super::cases::{Case, Quant};
-use super::cause::MoveCause;
-use super::change::{Impact, ImpactCase, OpMove, PlannerView, PointImpact, Step, StepTime};
+use super::answer::{PointReply, PredictReply, StateAnswer};
 use super::findings::age;
-use super::interpreter::Planner;
-use super::refusals::Refusal;
+use super::{
+    AskedVersion, Case, Impact, ImpactCase, MoveCause, OpMove, PlannedVersion, Planner,
+    PlannerView, PointImpact, Quant, Question, Refusal, Source, Step, StepTime,
+};
 use crate::database::catalog::VersionDir;
 
 impl Impact {

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Question;
 use super::answer::{PointReply, PredictReply, StateAnswer};
-use super::asked::{AskedVersion, PlannedVersion};
-use super::session::PlannerError;
+use super::{AskedVersion, PlannedVersion, PlannerError, Question};
 use crate::report::below_data;
 
 /// A table that the engine cannot load, or a version that it cannot open.

@@ -10,8 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::base::child::Child;
-use crate::base::python::PythonFolder;
+use crate::base::child::{Child, PythonFolder};
 
 /// The source of the program that asks the package.
 pub const RUNNER: &str = include_str!("runner.py");

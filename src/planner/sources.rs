@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Question;
 use super::answer::SourcesReply;
-use super::asked::{AskedVersion, ServingFiles};
 use super::tree::PlannerTree;
+use super::{AskedVersion, Question, ServingFiles};
 
 /// Names of files that only decide which versions a query can name and which files serve them. Changes of such files
 /// are not listed, because they show in the planner's answers.

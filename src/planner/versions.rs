@@ -5,12 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use super::answer::{BackendVersions, SourcesReply, VersionsReply};
-use super::asked::{AskedVersion, PlannedVersion, Slot};
-use super::interpreter::Planner;
-use super::session::{PlannerError, RunnerSession, SessionFailure};
+use super::session::{RunnerSession, SessionFailure};
 use super::sources::{changed_others, share_loads};
 use super::tree::PlannerTree;
-use super::{ANSWER, Question};
+use super::{ANSWER, AskedVersion, PlannedVersion, Planner, PlannerError, Question, Slot};
 use crate::base::error::{Error, Result};
 use crate::database::catalog::{Place, Role};
 use crate::database::diff::{Diff, TableDiff};

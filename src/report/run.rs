@@ -12,7 +12,7 @@ use super::change::KindTable;
 use super::health::JudgedPlaces;
 use super::predictions::Predictions;
 use super::stage_input::StageInput;
-use crate::base::exit::Exit;
+use crate::base::error::Exit;
 use crate::checks::rule::Rule;
 use crate::database::catalog::Role;
 use crate::database::diff::Diff;

@@ -8,11 +8,11 @@ use globset::{Glob, GlobMatcher};
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
-use super::no_rows::{NO_NUMBERS, NO_TEXTS, NoRows};
+use super::column::{NO_NUMBERS, NO_TEXTS, NoRows};
 use super::{KnownSystems, SpecFile, TableSpec, TableSpecs};
+use crate::base::error::Reason;
 use crate::base::expr::{Expr, Vals, Value};
 use crate::base::glob::{self, GlobScope};
-use crate::base::reason::Reason;
 
 /// A limit, which explains missing keys of some tables.
 #[derive(Debug)]

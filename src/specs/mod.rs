@@ -5,6 +5,26 @@
 //! of the same name are replaced, new ones are added. Facts that only one room uses are parsed by this room
 //! from the same [`Library`]: rules by `checks`, recipes and plans by `gpu`, charts by `report`, traces by
 //! `traces`.
+//!
+//! In reading order:
+//!
+//! - `table`: Table specs: the meaning of a table's columns, and how its loader treats its rows.
+//! - `column`: Columns of a table spec with their kinds, and a scope without rows, on which formulas are checked for
+//!   type errors.
+//! - `table_file`: Converts `rules/tables/<family>.yaml` into table specs, and checks what the YAML's types cannot.
+//! - `known`: Specs of tables and facts of systems.
+//! - `library`: The YAML files of rules, tables and systems: first those embedded in the binary, then those of
+//!   overlays.
+//! - `shipped`: The age of the lists that this program ships.
+//! - `overrides`: Specs that are overridden by the facts of a work tree or commit.
+//! - `limit`: Limits (`rules/limits.yaml`): reasons why a system cannot run a case, so that a missing key is not
+//!   reported.
+//! - `noise`: The usual differences between correct measurements of the same point.
+//! - `loader`: Capabilities of the planner's loader.
+//! - `layout`: Layouts of databases: which files are tables, and where a table's system, backend and version are stated
+//!   (`rules/layouts/*.yaml`).
+//! - `system`: Systems: the YAML file that describes a GPU machine.
+//! - `facts`: Facts that a database states in documents beside its tables.
 
 mod column;
 pub mod facts;
@@ -13,7 +33,6 @@ pub mod layout;
 mod library;
 mod limit;
 mod loader;
-mod no_rows;
 mod noise;
 mod overrides;
 mod shipped;

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use globset::GlobMatcher;
 
+use crate::base::error::Reason;
 use crate::base::glob::{self, GlobScope};
-use crate::base::reason::Reason;
 
 /// A GPU system: peak rates, power, links, and device names.
 #[derive(Debug, Clone, Default, PartialEq)]

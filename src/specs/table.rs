@@ -7,9 +7,10 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::column::{ColumnKind, ColumnSpec, Unit, measured_unit};
+use super::column::{
+    ColumnKind, ColumnSpec, NO_FLAGS, NO_NUMBERS, NO_TEXTS, NoRows, Unit, measured_unit,
+};
 use super::facts::{KernelChoices, Lanes};
-use super::no_rows::{NO_FLAGS, NO_NUMBERS, NO_TEXTS, NoRows};
 use crate::base::expr::{Expr, Scope, Value};
 
 /// The columns that identify the origin of a row; every table has them.
@@ -189,8 +190,7 @@ pub struct TableSpec {
     pub filter: Option<Expr>,
     /// The loader's maps that rows go into; empty for a single map of all rows.
     pub buckets: Vec<Bucket>,
-    /// The condition that every row must fulfil, since the loader otherwise refuses the table; `None` for no
-    /// condition.
+    /// The condition that every row must fulfil, since the loader otherwise refuses the table; `None` for no condition.
     pub require: Option<Expr>,
     /// The columns that must vary together, since the loader otherwise refuses the table; `None` if the loader does
     /// not check this.
@@ -245,10 +245,7 @@ impl TableSpec {
     /// Returns true if formulas may read a column of this name. The name `system` stands for the system of the
     /// table's place, so that a formula can distinguish systems.
     pub fn knows(&self, column: &str) -> bool {
-        column == "system"
-            || PLACE.contains(&column)
-            || IDENTITY.contains(&column)
-            || self.column(column).is_some()
+        column == "system" || PLACE.contains(&column) || self.kind(column).is_some()
     }
 
     /// Returns the expected kind of a column; `None` if the spec does not mention the column.
@@ -325,17 +322,15 @@ impl TableSpec {
     /// Infers a spec for a table without one. Measured columns are recognised by their names. The meaning of
     /// the other columns is unknown, so the spec has no key.
     pub fn inferred(name: &str, family: &str, columns: &[(String, ColumnKind)]) -> Self {
-        let mut specs = Vec::new();
-        for (column, found) in columns {
-            let kind = measured_unit(column).map_or(*found, ColumnKind::Measure);
-            if !IDENTITY.contains(&column.as_str()) {
-                specs.push(ColumnSpec { name: column.clone(), kind, optional: false });
-            }
-        }
+        let others = columns.iter().filter(|(name, _)| !IDENTITY.contains(&name.as_str()));
+        let specs = others.map(|(name, found)| {
+            let kind = measured_unit(name).map_or(*found, ColumnKind::Measure);
+            ColumnSpec { name: name.clone(), kind, optional: false }
+        });
         Self {
             name: name.to_owned(),
             family: family.to_owned(),
-            columns: specs,
+            columns: specs.collect(),
             identity: IDENTITY.map(str::to_owned).to_vec(),
             inferred: true,
             ..Self::default()

@@ -9,8 +9,8 @@ use super::column::{ColumnKind, ColumnSpec, Unit};
 use super::table::{
     Bound, Bucket, Doubt, Filling, Guard, IDENTITY, Identity, KeyPart, Seal, Serves, TableSpec,
 };
+use crate::base::error::Reason;
 use crate::base::expr::Expr;
-use crate::base::reason::Reason;
 
 /// A file of `rules/tables/`: the tables of one family.
 #[derive(Debug, Deserialize, JsonSchema)]

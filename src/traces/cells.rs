@@ -2,12 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::field::is_blank;
-use super::findings::Findings;
-use super::frame::TraceCell;
 use super::metrics::{Metrics, RowFinding, RowValues};
-use super::spec::TraceFieldType;
-use super::tree::brief;
+use super::names::is_blank;
+use super::{Findings, TraceCell, TraceFieldType, brief};
 use crate::base::words::{plural, plural_verb};
 use crate::checks::kinds::traces::TraceCheck;
 use crate::findings::Severity;

@@ -12,7 +12,7 @@ use crate::database::source::{Entry, Source};
 use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel};
 
 /// Returns charts of the metric files that changed, at most `most`.
-pub(super) fn figures(
+pub(crate) fn figures(
     base: &dyn Source,
     before: &[Entry],
     head: &dyn Source,

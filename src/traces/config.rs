@@ -1,17 +1,13 @@
 //! Compares an experiment's config with its file name and with the card generated from it.
 
-use super::document::TraceDocument;
-use super::find::split;
-use super::findings::{Findings, at};
-use super::frame::TraceCell;
+use super::findings::at;
 use super::names::experiment_id;
-use super::spec::TraceSpecs;
-use super::tree::brief;
+use super::{Findings, TraceCell, TraceDocument, TraceSpecs, brief, split};
 use crate::checks::kinds::traces::TraceCheck;
 use crate::findings::Severity;
 
 /// Reports configs that contradict their file name, their `output_dir` or their card.
-pub(super) fn check(
+pub(crate) fn check(
     configs: &[TraceDocument<'_>],
     cards: &[TraceDocument<'_>],
     specs: &TraceSpecs,

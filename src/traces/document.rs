@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::find::{TraceFile, split, stem};
 use super::frame::Frame;
 use super::tree::YamlNode;
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::findings::Severity;
 
 /// The kind of a field's problem. All problems of a document with the same kind and severity become
 /// one finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ProblemKind {
+pub(crate) enum ProblemKind {
     /// The field is missing.
     Missing,
     /// The field is at another depth of the document.
@@ -38,7 +38,7 @@ impl ProblemKind {
 }
 
 /// A problem of one field.
-pub(super) struct Problem {
+pub(crate) struct Problem {
     pub kind: ProblemKind,
     pub severity: Severity,
     /// The field's dotted path.
@@ -48,7 +48,7 @@ pub(super) struct Problem {
 }
 
 /// A card or config that was read.
-pub(super) struct TraceDocument<'a> {
+pub(crate) struct TraceDocument<'a> {
     pub path: String,
     /// The name of the file's directory.
     pub dir_name: String,
@@ -81,7 +81,7 @@ impl TraceDocument<'_> {
 }
 
 /// Parses a card or config into a map of fields.
-pub(super) fn parse(file: &TraceFile<'_>) -> Result<YamlNode, Reason> {
+pub(crate) fn parse(file: &TraceFile<'_>) -> Result<YamlNode, Reason> {
     let text = file.text.as_ref().map_err(Clone::clone)?;
     if text.trim().is_empty() {
         return Err("the file is empty".into());

@@ -3,12 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::document::{Problem, ProblemKind, TraceDocument};
-use super::field::{columns, is_blank};
-use super::find::TraceFile;
-use super::frame::{Frame, TraceCell};
-use super::spec::{DocumentSpec, Field, Presence, TraceFieldType};
-use super::tree::{YamlNode, YamlValue, brief};
+use super::document::{Problem, ProblemKind};
+use super::names::{columns, is_blank};
+use super::spec::{DocumentSpec, Field, Presence};
+use super::tree::{YamlNode, YamlValue};
+use super::{Frame, TraceCell, TraceDocument, TraceFieldType, TraceFile, brief};
 use crate::base::words::Figure;
 use crate::findings::Severity;
 
@@ -24,7 +23,7 @@ struct Reader<'s, 'n> {
 }
 
 /// Reads the fields of a parsed document by its spec. Placeholders in a template are not reported.
-pub(super) fn read<'a>(
+pub(crate) fn read<'a>(
     file: &TraceFile<'_>,
     dir_name: &str,
     spec: &DocumentSpec,

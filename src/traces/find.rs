@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::spec::{Files, TraceSpecs};
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::database::source::{Entry, EntryKind, Source, pointer};
 
 /// The size limit of a card or config, in bytes.
@@ -29,7 +29,7 @@ impl<'a> TraceRequest<'a> {
 
 /// The kind of a trace file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TraceKind<'s> {
+pub(crate) enum TraceKind<'s> {
     /// A workload card.
     Card,
     /// An experiment config.
@@ -40,7 +40,7 @@ pub(super) enum TraceKind<'s> {
 
 /// A recognized trace file.
 #[derive(Debug)]
-pub(super) struct TraceFile<'s> {
+pub(crate) struct TraceFile<'s> {
     pub entry: Entry,
     pub kind: TraceKind<'s>,
     /// True if the file is a template that people copy and fill in.
@@ -50,19 +50,19 @@ pub(super) struct TraceFile<'s> {
 }
 
 /// Splits a path into its directory, that directory's own name, and the file's name.
-pub(super) fn split(path: &str) -> (&str, &str, &str) {
+pub(crate) fn split(path: &str) -> (&str, &str, &str) {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     (dir, dir.rsplit('/').next().unwrap_or(dir), name)
 }
 
 /// Returns a file's name without `.yaml` or `.yml`; `.yaml.yaml` is removed as a whole.
-pub(super) fn stem(name: &str) -> &str {
+pub(crate) fn stem(name: &str) -> &str {
     let name = name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml")).unwrap_or(name);
     name.strip_suffix(".yaml").unwrap_or(name)
 }
 
 /// Returns true if a file's name alone could be a trace file's. Only such files are opened.
-pub(super) fn could_be(entry: &Entry, specs: &TraceSpecs) -> bool {
+pub(crate) fn could_be(entry: &Entry, specs: &TraceSpecs) -> bool {
     let (_, dir, name) = split(&entry.path);
     is_yaml(name) || specs.metrics.values().any(|m| m.files.matches(dir, name))
 }
@@ -72,7 +72,7 @@ fn is_yaml(name: &str) -> bool {
 }
 
 /// Reads a file and recognizes its kind; `None` if it is not a trace file.
-pub(super) fn classify<'s>(
+pub(crate) fn classify<'s>(
     source: &dyn Source,
     entry: &Entry,
     specs: &'s TraceSpecs,
@@ -106,7 +106,7 @@ pub(super) fn classify<'s>(
 }
 
 /// Returns true for regular files.
-pub(super) fn is_file(entry: &Entry) -> bool {
+pub(crate) fn is_file(entry: &Entry) -> bool {
     matches!(entry.kind, EntryKind::Path(_) | EntryKind::Blob(_))
 }
 
@@ -151,7 +151,7 @@ fn text(source: &dyn Source, entry: &Entry, largest: u64) -> Result<String, Reas
 }
 
 /// Returns the paths of directories that have the name of a card or metric file.
-pub(super) fn directories(files: &[Entry], specs: &TraceSpecs) -> BTreeSet<String> {
+pub(crate) fn directories(files: &[Entry], specs: &TraceSpecs) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in files {
         for (at, _) in entry.path.match_indices('/') {

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::document::{Problem, ProblemKind, TraceDocument};
+use super::document::{Problem, ProblemKind};
 use super::frame::FrameView;
-use super::names;
 use super::relation::broken;
-use super::spec::{DocumentSpec, RelationRule, TraceSpecs};
-use super::tree::brief;
+use super::spec::{DocumentSpec, RelationRule};
+use super::{TraceDocument, TraceSpecs, brief, names};
 use crate::base::expr::ExprError;
 use crate::checks::Check;
 use crate::checks::kinds::traces::TraceCheck;
@@ -18,7 +17,7 @@ use crate::checks::rule::Rule;
 use crate::findings::{Finding, Severity};
 
 /// The checks that report the problems of one kind of document.
-pub(super) struct Checks {
+pub(crate) struct Checks {
     invalid: TraceCheck,
     contradiction: TraceCheck,
     implausible: TraceCheck,
@@ -34,26 +33,26 @@ impl Checks {
     }
 }
 
-pub(super) const METRICS: Checks = Checks {
+pub(crate) const METRICS: Checks = Checks {
     invalid: TraceCheck::MetricInvalid,
     contradiction: TraceCheck::MetricContradiction,
     implausible: TraceCheck::MetricImplausible,
 };
 
-pub(super) const CARD: Checks = Checks {
+pub(crate) const CARD: Checks = Checks {
     invalid: TraceCheck::CardInvalid,
     contradiction: TraceCheck::CardContradiction,
     implausible: TraceCheck::CardImplausible,
 };
 
-pub(super) const CONFIG: Checks = Checks {
+pub(crate) const CONFIG: Checks = Checks {
     invalid: TraceCheck::ConfigInvalid,
     contradiction: TraceCheck::ConfigContradiction,
     implausible: TraceCheck::ConfigContradiction,
 };
 
 /// Collects the findings of the rules that run.
-pub(super) struct Findings<'a> {
+pub(crate) struct Findings<'a> {
     rules: BTreeMap<TraceCheck, &'a Rule>,
     pub all: Vec<Finding>,
 }
@@ -229,6 +228,6 @@ impl<'a> Findings<'a> {
 }
 
 /// Returns ` (line N)` to append to a message, or nothing for an unknown line.
-pub(super) fn at(line: Option<u64>) -> String {
+pub(crate) fn at(line: Option<u64>) -> String {
     line.filter(|l| *l > 0).map_or(String::new(), |line| format!(" (line {line})"))
 }

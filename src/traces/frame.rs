@@ -13,7 +13,7 @@ use crate::specs::system::System;
 
 /// The value of one column in one row.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) enum TraceCell {
+pub(crate) enum TraceCell {
     #[default]
     Null,
     /// A number. True is 1 and false is 0.
@@ -62,7 +62,7 @@ impl std::fmt::Display for TraceCell {
 
 /// A table of named columns.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Frame<'a> {
+pub(crate) struct Frame<'a> {
     pub rows: usize,
     columns: BTreeMap<String, Vec<TraceCell>>,
     /// Names of columns whose cells are text even if they look like numbers.
@@ -134,7 +134,7 @@ impl<'a> Frame<'a> {
 }
 
 /// A frame as a formula's scope: its columns, the figures of one system and the thresholds.
-pub(super) struct FrameView<'a> {
+pub(crate) struct FrameView<'a> {
     pub frame: &'a Frame<'a>,
     pub system: Option<&'a System>,
     pub thresholds: &'a BTreeMap<String, Threshold>,

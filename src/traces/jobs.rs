@@ -1,9 +1,7 @@
 //! Compares configs with the number of GPUs that Slurm job scripts request (`sbatch`, `salloc`,
 //! `srun`).
 
-use super::document::TraceDocument;
-use super::find::split;
-use super::findings::Findings;
+use super::{Findings, TraceDocument, split};
 use crate::base::words::plural;
 use crate::checks::kinds::traces::TraceCheck;
 use crate::database::source::{Entry, Source};
@@ -13,7 +11,7 @@ use crate::findings::Severity;
 const LARGEST: u64 = 256 << 10;
 
 /// Reports configs whose parallel plan differs from the GPUs that their job script requests.
-pub(super) fn check(
+pub(crate) fn check(
     source: &dyn Source,
     files: &[Entry],
     configs: &[TraceDocument<'_>],
@@ -46,7 +44,7 @@ pub(super) fn check(
 }
 
 /// Returns true if a file has the name and size of a job script.
-pub(super) fn is_script(entry: &Entry) -> bool {
+pub(crate) fn is_script(entry: &Entry) -> bool {
     let name = split(&entry.path).2;
     [".sh", ".slurm", ".sbatch"].iter().any(|end| name.ends_with(end)) && entry.size <= LARGEST
 }

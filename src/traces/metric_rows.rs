@@ -8,12 +8,12 @@ use super::frame::{Frame, TraceCell};
 use super::ranks::run_of;
 use super::reader::MetricRows;
 use super::spec::{MetricSpec, OF_LIST, Relation, TraceFieldType, TraceSpecs};
-use crate::base::digits::half_units;
 use crate::base::expr::ExprError;
+use crate::base::stats::half_units;
 
 /// Builds the frame of a metric file, with the columns of each row's card and in the units of the
 /// spec.
-pub(super) fn frame<'a>(
+pub(crate) fn frame<'a>(
     rows: &MetricRows,
     spec: &MetricSpec,
     file: &TraceFile<'_>,
@@ -153,7 +153,7 @@ fn of_list(of: &str, list: &[f64]) -> TraceCell {
 
 /// Returns the factor that converts one unit into another; `None` if they measure different
 /// quantities.
-pub(super) fn scale(unit: &str, into: &str) -> Option<f64> {
+pub(crate) fn scale(unit: &str, into: &str) -> Option<f64> {
     if unit == into {
         return Some(1.0);
     }

@@ -4,22 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use super::document::TraceDocument;
-use super::find::{TraceFile, TraceKind, split};
-use super::findings::{Findings, METRICS};
-use super::frame::Frame;
+use super::findings::METRICS;
 use super::metric_rows::{frame, scale};
 use super::reader::{MetricRows, read};
 use super::relation::{BrokenRelation, broken};
-use super::spec::{MetricSpec, Presence, TraceSpecs};
-use super::tree::brief;
+use super::spec::Presence;
+use super::{
+    Findings, Frame, MetricSpec, TraceDocument, TraceFile, TraceKind, TraceSpecs, brief, split,
+};
 use crate::base::expr::ExprError;
 use crate::base::words::{names, plural, plural_verb};
 use crate::checks::kinds::traces::TraceCheck;
 use crate::findings::{EXAMPLES, Example, Severity};
 
 /// A metric file that is being checked.
-pub(super) struct Metrics<'a, 'f> {
+pub(crate) struct Metrics<'a, 'f> {
     path: &'a str,
     pub spec: &'a MetricSpec,
     pub rows: &'a MetricRows,
@@ -27,7 +26,7 @@ pub(super) struct Metrics<'a, 'f> {
 }
 
 /// Checks the metric files and returns the number of their rows.
-pub(super) fn check(
+pub(crate) fn check(
     files: &[TraceFile<'_>],
     cards: &[TraceDocument<'_>],
     specs: &TraceSpecs,
@@ -203,10 +202,10 @@ impl Metrics<'_, '_> {
 }
 
 /// Returns the names and values that an example shows of a row.
-pub(super) type RowValues<'a> = dyn Fn(usize) -> Vec<(String, Json)> + 'a;
+pub(crate) type RowValues<'a> = dyn Fn(usize) -> Vec<(String, Json)> + 'a;
 
 /// A finding about rows of a metric file.
-pub(super) struct RowFinding<'a> {
+pub(crate) struct RowFinding<'a> {
     pub check: TraceCheck,
     pub severity: Option<Severity>,
     /// The text that distinguishes the finding from others of its rule in the file.

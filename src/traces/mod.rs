@@ -14,7 +14,6 @@ mod charts;
 mod config;
 mod document;
 mod document_reader;
-mod field;
 mod find;
 mod findings;
 mod frame;
@@ -35,12 +34,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+pub(crate) use self::document::TraceDocument;
+pub(crate) use self::find::{TraceFile, TraceKind, split};
+pub(crate) use self::findings::Findings;
+pub(crate) use self::frame::{Frame, TraceCell};
+pub(crate) use self::spec::{MetricSpec, TraceFieldType};
+pub(crate) use self::tree::brief;
 pub use find::TraceRequest;
 pub use news::{Changed, changed};
 pub use spec::TraceSpecs;
 
-use self::find::{TraceFile, TraceKind, split};
-use self::findings::Findings;
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::checks::kinds::traces::TraceCheck;

@@ -11,14 +11,14 @@ use crate::findings::Finding;
 
 /// The new paths of the base's files and directories in the head.
 #[derive(Debug, Default)]
-pub(super) struct MovedFiles {
+pub(crate) struct MovedFiles {
     /// The new path of each moved file, by its old path.
     pub files: BTreeMap<String, String>,
     dirs: BTreeMap<String, String>,
 }
 
 /// Returns entries by their paths.
-pub(super) fn by_path<'e>(
+pub(crate) fn by_path<'e>(
     entries: impl IntoIterator<Item = &'e Entry>,
 ) -> BTreeMap<&'e str, &'e Entry> {
     entries.into_iter().map(|entry| (entry.path.as_str(), entry)).collect()

@@ -1,4 +1,8 @@
-//! Reads numbers from names: `…-dp_2-tp_4-…` means data parallel by 2 and tensor parallel by 4.
+//! Reads numbers from names: `…-dp_2-tp_4-…` means data parallel by 2 and tensor parallel by 4. Turns the values of a
+//! document's field into columns that formulas read.
+
+use super::frame::TraceCell;
+use super::spec::{Field, LISTED, TraceFieldType};
 
 /// Returns the number that follows a label in a name; `None` if there is none or two different
 /// ones.
@@ -7,7 +11,7 @@
 /// after a small letter (`vllmEP4`). No letter may follow the number directly: `mscclpp-4gpu` has
 /// no number for `pp`. A label that follows another label without a number is part of a mix
 /// (`fsdp_tp_4`: both together are 4).
-pub(super) fn number(name: &str, label: &str) -> Option<u64> {
+pub(crate) fn number(name: &str, label: &str) -> Option<u64> {
     let lower = name.to_ascii_lowercase();
     let mut found = None;
     for (at, _) in lower.match_indices(&label.to_ascii_lowercase()) {
@@ -52,7 +56,7 @@ fn number_at(name: &str, at: usize, length: usize) -> Option<u64> {
 
 /// Returns the number before a word of a sentence, such as 4 for `GPU` in `on 4 A100 GPUs`; `None`
 /// if there are two different numbers.
-pub(super) fn number_before(text: &str, word: &str) -> Option<f64> {
+pub(crate) fn number_before(text: &str, word: &str) -> Option<f64> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let bare = |w: &str| w.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
     let mut found = None;
@@ -74,19 +78,59 @@ pub(super) fn number_before(text: &str, word: &str) -> Option<f64> {
 }
 
 /// Returns the number after a prefix: 12.4 for `cuda_12.4`; `None` for `cuda_12.x`.
-pub(super) fn number_after(text: &str, prefix: &str) -> Option<f64> {
+pub(crate) fn number_after(text: &str, prefix: &str) -> Option<f64> {
     text.trim().strip_prefix(prefix)?.parse().ok()
 }
 
 /// Returns the experiment id in a name, such as `E1.2` in `E1.2_llama8b` or `…-perlmutter-E1.2`; `None` if no part of
 /// the name is an id.
-pub(super) fn experiment_id(name: &str) -> Option<&str> {
+pub(crate) fn experiment_id(name: &str) -> Option<&str> {
     name.split(['_', '-']).find(|part| {
         let mut chars = part.chars();
         let digits = |t: &str| !t.is_empty() && t.chars().all(|c| c.is_ascii_digit());
         chars.next().is_some_and(|c| c.is_ascii_uppercase())
             && chars.as_str().split_once('.').is_some_and(|(a, b)| digits(a) && digits(b))
     })
+}
+
+/// Returns true if a text is empty or means "unknown", such as `TBD` or `n/a`.
+pub(crate) fn is_blank(text: &str) -> bool {
+    const BLANK: [&str; 11] =
+        ["", "tbd", "todo", "n/a", "na", "none", "null", "nil", "unknown", "?", "-"];
+    BLANK.contains(&text.trim().to_ascii_lowercase().as_str())
+}
+
+/// Returns the columns that a field's values fill, as pairs of name and cell.
+pub(crate) fn columns(field: &Field, cells: Vec<TraceCell>) -> Vec<(String, TraceCell)> {
+    let mut columns = Vec::new();
+    let first = cells.first().cloned().unwrap_or_default();
+    if let Some(text) = first.text() {
+        let number = |n: Option<f64>| n.map_or(TraceCell::Null, TraceCell::Number);
+        let after = field.number_after.iter();
+        columns.extend(after.map(|(p, name)| (name.clone(), number(number_after(text, p)))));
+        let before = field.number_before.iter();
+        columns.extend(before.map(|(w, name)| (name.clone(), number(number_before(text, w)))));
+    }
+    let Some(name) = &field.column else { return columns };
+    match field.kind {
+        TraceFieldType::Numbers => {
+            let at = |i: usize| cells.get(i).cloned().unwrap_or_default();
+            columns.extend((0..LISTED).map(|i| (format!("{name}_{}", i + 1), at(i))));
+        }
+        TraceFieldType::Texts => {
+            let all: Vec<&str> = cells.iter().filter_map(TraceCell::text).collect();
+            let cell = if all.is_empty() {
+                TraceCell::Null
+            } else {
+                TraceCell::Text(all.join(" ").into())
+            };
+            columns.push((name.clone(), cell));
+        }
+        // A list of several sizes has no single value that a formula could read.
+        TraceFieldType::Ints if cells.len() > 1 => columns.push((name.clone(), TraceCell::Null)),
+        _ => columns.push((name.clone(), first)),
+    }
+    columns
 }
 
 #[cfg(test)]

@@ -4,10 +4,8 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::find::{TraceKind, TraceRequest, split};
 use super::moves::{MovedFiles, by_path};
-use super::spec::TraceSpecs;
-use super::{charts, find, jobs, judge, ranks};
+use super::{TraceKind, TraceRequest, TraceSpecs, charts, find, jobs, judge, ranks, split};
 use crate::base::error::Result;
 use crate::checks::rule::Rule;
 use crate::database::catalog::Role;

@@ -3,10 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::document::TraceDocument;
-use super::find::{TraceFile, is_file, split};
-use super::findings::Findings;
-use super::spec::TraceSpecs;
+use super::find::is_file;
+use super::{Findings, TraceDocument, TraceFile, TraceSpecs, split};
 use crate::base::words::{names, plural};
 use crate::checks::kinds::traces::TraceCheck;
 use crate::database::source::Entry;
@@ -16,7 +14,7 @@ use crate::findings::Severity;
 type RankGroup<'a> = BTreeMap<u64, &'a Entry>;
 
 /// Checks the files that ranks write.
-pub(super) fn check(
+pub(crate) fn check(
     files: &[Entry],
     found: &[TraceFile<'_>],
     cards: &[TraceDocument<'_>],
@@ -51,7 +49,7 @@ pub(super) fn check(
 }
 
 /// Returns true if a file's name matches a pattern of rank files.
-pub(super) fn is_of_rank(name: &str, specs: &TraceSpecs) -> bool {
+pub(crate) fn is_of_rank(name: &str, specs: &TraceSpecs) -> bool {
     specs.ranks.files.iter().any(|pattern| rank(name, pattern).is_some())
 }
 
@@ -65,7 +63,7 @@ fn rank(name: &str, pattern: &str) -> Option<u64> {
 
 /// Returns the document of a directory's run: in the directory itself, or in the nearest one above
 /// that has documents. `None` if that directory has several.
-pub(super) fn run_of<'c, 'a>(
+pub(crate) fn run_of<'c, 'a>(
     dir: &str,
     documents: &'c [TraceDocument<'a>],
 ) -> Option<&'c TraceDocument<'a>> {

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::field::is_blank;
-use super::frame::TraceCell;
-use super::spec::{MetricSpec, TraceFieldType};
-use crate::base::reason::Reason;
+use super::names::is_blank;
+use super::{MetricSpec, TraceCell, TraceFieldType};
+use crate::base::error::Reason;
 use crate::database::catalog::Format;
 use crate::database::table::{Column, Table, TableFault};
 
@@ -17,7 +16,7 @@ const MOST_CELLS: usize = 1_000_000;
 
 /// The contents of a metric file.
 #[derive(Debug, Default)]
-pub(super) struct MetricRows {
+pub(crate) struct MetricRows {
     pub rows: usize,
     pub cells: BTreeMap<String, Vec<TraceCell>>,
     /// Texts found in columns of numbers, as column name, row and text.
@@ -56,7 +55,7 @@ fn guard(rows: usize, columns: usize) -> Result<(), Reason> {
 }
 
 /// Reads a metric file.
-pub(super) fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
+pub(crate) fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     if text.trim().is_empty() {
         return Err("the file is empty".into());
     }

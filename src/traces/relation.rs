@@ -11,7 +11,7 @@ use crate::base::relation::Rounded;
 use crate::specs::system::System;
 
 /// The rows that break a relation.
-pub(super) struct BrokenRelation<'a> {
+pub(crate) struct BrokenRelation<'a> {
     pub relation: &'a Relation,
     thresholds: &'a BTreeMap<String, Threshold>,
     /// The row numbers, ascending.
@@ -24,7 +24,7 @@ pub(super) struct BrokenRelation<'a> {
 /// # Errors
 ///
 /// If a formula compares values of different types.
-pub(super) fn broken<'s>(
+pub(crate) fn broken<'s>(
     relations: &'s [Relation],
     derive: &[DerivedColumn],
     frame: &Frame<'_>,

@@ -5,19 +5,19 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_yaml::Spanned;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::base::words::Figure;
 
 /// A YAML value and its line, counted from 1.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct YamlNode {
+pub(crate) struct YamlNode {
     pub line: u64,
     pub value: YamlValue,
 }
 
 /// A value of a YAML document.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum YamlValue {
+pub(crate) enum YamlValue {
     Null,
     Bool(bool),
     Number(f64),
@@ -58,7 +58,7 @@ impl YamlNode {
 }
 
 /// Returns the first 60 characters of a text, so that hostile input cannot make a message long.
-pub(super) fn brief(text: &str) -> String {
+pub(crate) fn brief(text: &str) -> String {
     const SHOWN: usize = 60;
     match text.char_indices().nth(SHOWN) {
         None => text.to_owned(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::snapshot::{redact, shown, without_days};
 use crate::common::{Tree, remeasured, run};
-use perfdb_gate::base::reason::Reason;
+use perfdb_gate::base::error::Reason;
 use perfdb_gate::database::catalog::Format;
 use perfdb_gate::database::table::{Column, Table, encode};
 use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point};

@@ -21,23 +21,23 @@ struct Ceiling {
 
 /// The ceilings, largest room first; `top` is `main.rs` and `lib.rs`. Lower a ceiling when its room shrinks.
 const CEILINGS: [Ceiling; 12] = [
-    Ceiling { room: "checks", lines: 12_884, target: 11_800 },
-    Ceiling { room: "database", lines: 11_150, target: 10_400 },
-    Ceiling { room: "jobs", lines: 7_045, target: 6_891 },
-    Ceiling { room: "report", lines: 6_968, target: 6_500 },
-    Ceiling { room: "gpu", lines: 4_079, target: 4_079 },
-    Ceiling { room: "traces", lines: 3_021, target: 3_021 },
-    Ceiling { room: "planner", lines: 2_042, target: 1_100 },
-    Ceiling { room: "specs", lines: 2_166, target: 2_050 },
-    Ceiling { room: "cli", lines: 1_754, target: 1_700 },
-    Ceiling { room: "base", lines: 2_513, target: 1_700 },
-    Ceiling { room: "findings", lines: 1_694, target: 1_500 },
-    Ceiling { room: "top", lines: 75, target: 75 },
+    Ceiling { room: "checks", lines: 12_719, target: 11_800 },
+    Ceiling { room: "database", lines: 11_084, target: 10_400 },
+    Ceiling { room: "jobs", lines: 7_093, target: 6_891 },
+    Ceiling { room: "report", lines: 6_998, target: 6_500 },
+    Ceiling { room: "gpu", lines: 4_412, target: 4_079 },
+    Ceiling { room: "traces", lines: 3_017, target: 3_021 },
+    Ceiling { room: "planner", lines: 2_035, target: 1_100 },
+    Ceiling { room: "specs", lines: 2_157, target: 2_050 },
+    Ceiling { room: "cli", lines: 1_772, target: 1_700 },
+    Ceiling { room: "base", lines: 2_507, target: 1_700 },
+    Ceiling { room: "findings", lines: 1_692, target: 1_500 },
+    Ceiling { room: "top", lines: 73, target: 73 },
 ];
 
 /// Lines of code that later issues may add to the total. An issue that raises the ceilings of rooms takes the same
 /// number off its allowance; what it leaves lapses. A negative number is owed: that issue gives the lines back.
-const ALLOWANCES: [(&str, isize); 2] = [("cards", 450), ("one way, plain words", -600)];
+const ALLOWANCES: [(&str, isize); 2] = [("cards", 55), ("one way, plain words", -368)];
 
 /// The maximum number of lines of a file.
 const FILE_LINES: usize = 350;

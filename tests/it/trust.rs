@@ -74,11 +74,11 @@ fn files_that_are_not_honoured_are_not_read() {
     assert_eq!(tree.validate(&[]).code(), 2, "a folder that is misspelt is an error");
 }
 
-/// A program of ours is isolated in `base/python.rs`. The other two places start the caller's own commands.
+/// A program of ours is isolated in `base/child.rs`. The other two places start the caller's own commands.
 #[test]
 fn programs_are_started_in_three_places() {
     let found: Vec<String> = files_with("Command::new(").into_iter().collect();
-    assert_eq!(found, ["base/python.rs", "gpu/process/program.rs", "jobs/smoke.rs"]);
+    assert_eq!(found, ["base/child.rs", "gpu/process/program.rs", "jobs/smoke.rs"]);
     for file in ["src/gpu/process/program.rs", "src/jobs/smoke.rs"] {
         let code = std::fs::read_to_string(file).unwrap();
         let calls: Vec<&str> = code.lines().filter(|l| l.contains("Command::new(")).collect();

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::fault::{FaultClass, Variant};
 use super::injection::Injection;
 use super::owner::{FaultRelation, owner};
-use perfdb_gate::base::exit::Exit;
+use perfdb_gate::base::error::Exit;
 use perfdb_gate::findings::{Finding, Severity};
 
 /// The score of a fault in one size.

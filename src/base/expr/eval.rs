@@ -239,13 +239,9 @@ impl<'v> MergedTexts<'v> {
     }
 }
 
-fn call<'a>(
-    function: Function,
-    args: &'a [ExprNode],
-    scope: &'a dyn Scope,
-) -> Result<Value<'a>, String> {
+fn call<'a>(f: Function, args: &'a [ExprNode], scope: &'a dyn Scope) -> Result<Value<'a>, String> {
     let rows = scope.rows();
-    if matches!(function, Function::Coalesce) {
+    if matches!(f, Function::Coalesce) {
         let values = args.iter().map(|a| a.eval(scope)).collect::<Result<Vec<_>, _>>()?;
         if values.iter().any(|v| matches!(v, Value::Text(..))) {
             return first_text(&values, rows);
@@ -254,7 +250,7 @@ fn call<'a>(
     let mut acc = args[0].numbers(scope)?;
     for arg in &args[1..] {
         let arg = arg.numbers(scope)?;
-        acc = match function {
+        acc = match f {
             Function::Coalesce => acc.zip(&arg, rows, |a, b| if a.is_nan() { b } else { a }),
             Function::Greatest => acc.zip(&arg, rows, f64::max),
             Function::Least => acc.zip(&arg, rows, f64::min),
@@ -262,7 +258,7 @@ fn call<'a>(
             _ => acc,
         };
     }
-    Ok(Value::Number(match function {
+    Ok(Value::Number(match f {
         Function::Abs => acc.map(f64::abs),
         Function::Ceil => acc.map(f64::ceil),
         Function::Floor => acc.map(f64::floor),

@@ -23,7 +23,6 @@
 mod eval;
 mod node;
 mod parse;
-mod scope;
 mod text;
 mod value;
 mod yaml;
@@ -36,8 +35,7 @@ use sqlparser::keywords::ALL_KEYWORDS;
 use sqlparser::parser::Parser;
 
 use self::node::ExprNode;
-pub use self::scope::{Lookup, Scope};
-pub use self::value::{NULL_CODE, Vals, Value, WholeNumbers};
+pub use self::value::{Lookup, NULL_CODE, Scope, Vals, Value, WholeNumbers};
 
 /// The maximal length of a formula in bytes; the longest known formula has 300.
 const LONGEST: usize = 2000;

@@ -39,7 +39,7 @@ fn lower(e: &ast::Expr, left: &Cell<usize>) -> Result<ExprNode, String> {
         },
         E::UnaryOp { op: U::Minus, expr } => ExprNode::Neg(boxed(expr)?),
         E::UnaryOp { op: U::Not, expr } => ExprNode::Not(boxed(expr)?),
-        E::BinaryOp { left: l, op, right: r } => binary(op, boxed(l)?, boxed(r)?)?,
+        E::BinaryOp { left: l, op, right: r } => infix(op, boxed(l)?, boxed(r)?)?,
         E::Between { expr, negated, low, high } => {
             let low = ExprNode::Compare(Compare::Ge, boxed(expr)?, boxed(low)?);
             let high = ExprNode::Compare(Compare::Le, boxed(expr)?, boxed(high)?);
@@ -96,11 +96,7 @@ fn whole(e: &ast::Expr) -> Result<usize, String> {
     number.map_err(|_| format!("substr needs a whole number, not `{e}`"))
 }
 
-fn binary(
-    op: &ast::BinaryOperator,
-    l: Box<ExprNode>,
-    r: Box<ExprNode>,
-) -> Result<ExprNode, String> {
+fn infix(op: &ast::BinaryOperator, l: Box<ExprNode>, r: Box<ExprNode>) -> Result<ExprNode, String> {
     use ast::BinaryOperator as B;
     Ok(match op {
         B::Plus => ExprNode::Math(Math::Add, l, r),
@@ -127,7 +123,7 @@ fn negate(negated: bool, node: ExprNode) -> ExprNode {
 fn lower_call(call: &ast::Function, left: &Cell<usize>) -> Result<ExprNode, String> {
     let name = call.name.to_string().to_lowercase();
     if matches!(name.as_str(), "bytes" | "flops" | "pinned") {
-        return lookup(&name, arguments(&name, call, left)?);
+        return lookup(&name, args(&name, call, left)?);
     }
     let (function, arity) = match name.as_str() {
         "abs" => (Function::Abs, 1..=1),
@@ -141,7 +137,7 @@ fn lower_call(call: &ast::Function, left: &Cell<usize>) -> Result<ExprNode, Stri
         "sqrt" => (Function::Sqrt, 1..=1),
         _ => return Err(format!("unknown function `{name}`")),
     };
-    let args = arguments(&name, call, left)?;
+    let args = args(&name, call, left)?;
     if !arity.contains(&args.len()) {
         return Err(format!("`{name}` does not take {} arguments", args.len()));
     }
@@ -165,11 +161,7 @@ fn lookup(name: &str, args: Vec<ExprNode>) -> Result<ExprNode, String> {
     Ok(ExprNode::Lookup(lookup, Box::new(text)))
 }
 
-fn arguments(
-    name: &str,
-    call: &ast::Function,
-    left: &Cell<usize>,
-) -> Result<Vec<ExprNode>, String> {
+fn args(name: &str, call: &ast::Function, left: &Cell<usize>) -> Result<Vec<ExprNode>, String> {
     let ast::FunctionArguments::List(list) = &call.args else {
         return Err(format!("`{name}` needs arguments"));
     };

@@ -6,7 +6,7 @@ mod two_readers;
 
 use serde::de::DeserializeOwned;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 
 pub use self::two_readers::{LoaderFields, MisreadValue};
 

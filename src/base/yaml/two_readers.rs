@@ -10,7 +10,7 @@ use super::node::{NodeKind, WrittenDocument, WrittenNode};
 use super::reading::{
     BASE_60, CORE, CORE_FLOAT, NOTHING, PYTHON, REFUSED, Reading, TEXT, fraction,
 };
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 
 /// The fields of a file that the loaders read.
 #[derive(Debug, Default, Clone, Deserialize)]

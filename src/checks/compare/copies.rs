@@ -10,10 +10,7 @@ use crate::base::error;
 use crate::base::words::{Figure, count, names, plural};
 use crate::checks::compare::groups::{excused, groups};
 use crate::checks::compare::sketch::{Sketch, SketchedTable};
-use crate::checks::context::CrossContext;
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, CrossContext, Found, Input, Judge, Judged, RuleHead};
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, wholes};
 

@@ -13,10 +13,7 @@ use serde::Deserialize;
 use super::turned_to_text::turned_to_text;
 use crate::base::expr::ExprError;
 use crate::base::words::{count, plural, plural_verb};
-use crate::checks::context::ChangeContext;
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{ChangeContext, CheckInputs, Found, Input, Judge, RuleHead};
 use crate::database::catalog::Place;
 use crate::database::diff::{
     Relabelled, ServedDiff, SliceName, TableDiff, Unserved, UnservedSlice,

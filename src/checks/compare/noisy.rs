@@ -18,9 +18,8 @@ use crate::checks::compare::curves::{
 };
 use crate::checks::compare::sketch::{SketchedTable, Slice, slice_id, slice_name, slice_words};
 use crate::checks::context::{CrossContext, RowContext};
-use crate::checks::inputs::{CheckInputs, CurveTerms, Input};
+use crate::checks::inputs::{CheckInputs, CurveTerms, Input, RuleHead};
 use crate::checks::judge::{Found, Judge, Judged};
-use crate::checks::rule_head::RuleHead;
 use crate::checks::series::AxisSeries;
 use crate::database::catalog::TableFile;
 use crate::database::table::{Keys, NumberedRows};

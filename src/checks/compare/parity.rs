@@ -6,13 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::words::{count, plural, plural_verb};
-use crate::checks::compare::served_keys::{keys, points_by_slice};
-use crate::checks::compare::sketch::{Sketch, Slice, slice_id, slice_words};
+use crate::checks::compare::sketch::{Sketch, Slice, keys, points_by_slice, slice_id, slice_words};
 use crate::checks::compare::stubs::StubSize;
-use crate::checks::context::CrossContext;
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, CrossContext, Input, Judge, Judged, RuleHead};
 use crate::database::catalog::TableFile;
 use crate::database::served::SystemKinship;
 use crate::findings::{Finding, Severity, SliceEvidence, wholes};

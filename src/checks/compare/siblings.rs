@@ -12,10 +12,7 @@ use super::peers::Kinship;
 use super::sketch::{Sketch, SketchedTable, Slice, slice_id, slice_name};
 use crate::base::stats::{times_off, upper_median};
 use crate::base::words::{Figure, plural_verb};
-use crate::checks::context::CrossContext;
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, CrossContext, Input, Judge, Judged, RuleHead};
 use crate::findings::{Finding, Severity, SliceEvidence, wholes};
 
 /// The name of the reference that consists of the other systems of a generation.

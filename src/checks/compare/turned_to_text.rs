@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::words::plural;
-use crate::checks::context::ChangeContext;
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{ChangeContext, RuleHead};
 use crate::database::catalog::{Catalog, Format, TableFile};
 use crate::findings::{Finding, Severity};
 

@@ -1,14 +1,17 @@
-//! The views of single items of a database: places of tables, directories, systems, files of facts, waivers.
+//! The views of single items of a database: places of tables, directories, systems, files of facts, waivers, and of a
+//! change as a whole.
 
 use std::collections::BTreeMap;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::database::catalog::{Catalog, SystemFile, TableFile, VersionDir};
 use crate::database::collection_report::CollectionReport;
+use crate::database::diff::Diff;
 use crate::database::profile::Profile;
 use crate::database::sidecar::{Meta, Reuse};
 use crate::database::source::Entry;
 use crate::database::state::State;
+use crate::findings::Finding;
 use crate::specs::Specs;
 
 /// Something in a database, other than rows of tables, that a check judges by itself.
@@ -115,4 +118,19 @@ pub struct WaiverContext<'a> {
     pub expired: &'a [String],
     /// Descriptions of the waivers that match nothing.
     pub unused: &'a [String],
+}
+
+/// The change that a pull request makes to a database.
+pub struct ChangeContext<'a> {
+    /// The state before the change.
+    pub base: State<'a>,
+    /// The state after the change.
+    pub head: State<'a>,
+    /// The difference between the two states.
+    pub diff: &'a Diff,
+    /// Errors on rows that the pull request adds or changes, which the head would have if the pull request did not
+    /// change what the database states.
+    pub excused: &'a [Finding],
+    /// The specs of tables and systems.
+    pub specs: &'a Specs,
 }

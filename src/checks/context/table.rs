@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use crate::base::expr::ExprError;
-use crate::checks::rule_head::RuleHead;
+use crate::checks::inputs::RuleHead;
 use crate::checks::series::{AxisSeries, Sweep};
 use crate::database::catalog::TableFile;
 use crate::database::seal::SealFile;

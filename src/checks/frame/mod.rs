@@ -21,17 +21,17 @@ use rayon::prelude::*;
 
 use self::conclude::RunResults;
 use self::judging::JudgeRun;
-pub(crate) use self::judging::{Judgement, Terms};
 use self::lineage::JudgedLineage;
 use self::name::GroupResult;
-pub(crate) use self::scope::{ChangeScope, StateScope};
 use self::scope::{Group, Lineage, batches};
 use self::state::JudgedState;
+use super::{CheckInputs, History, Input};
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::base::threads;
-use crate::checks::context::History;
-use crate::checks::inputs::{CheckInputs, Input};
+
+pub(crate) use self::judging::{Judgement, Terms};
+pub(crate) use self::scope::{ChangeScope, StateScope};
 
 /// Judges a state or, with `before`, a pull request whose head is the state.
 ///

@@ -6,8 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::scope::StateScope;
 use super::table::{DecodedTable, in_context};
 use crate::base::expr::ExprError;
-use crate::checks::compare::sketch::Slice;
-use crate::checks::compare::unit_shift::least_over_bound;
+use crate::checks::compare::sketch::{Slice, SliceNumbers};
 use crate::checks::context::{FoundTable, ReportContext, Reread, Serving};
 use crate::checks::inputs::{CheckInputs, Input};
 use crate::checks::rule::Rules;
@@ -18,7 +17,7 @@ use crate::database::served::TableIndex;
 use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::database::support::{self, Matrices};
-use crate::database::table::{Column, ReadsRecord, Wanted};
+use crate::database::table::{Column, Keys, ReadsRecord, TableScope, Wanted};
 use crate::findings::{Finding, Hit, RowStates, Severity};
 
 /// A state under judgement.
@@ -146,4 +145,34 @@ impl Reread for JudgedState<'_> {
         // A formula that fails was reported when the table was judged by itself.
         least.unwrap_or_default()
     }
+}
+
+/// The smallest ratio of a latency to its bound, by slice. If a row has several bounds, the longest counts. Slices
+/// without a bound are left out.
+///
+/// # Errors
+///
+/// If a formula of the table's spec cannot be evaluated.
+fn least_over_bound(
+    keys: &Keys<'_>,
+    scope: &TableScope<'_>,
+) -> Result<BTreeMap<Slice, f64>, ExprError> {
+    let spec = scope.spec;
+    let Some(latency) = spec.latency.first().filter(|_| !spec.bounds.is_empty()) else {
+        return Ok(BTreeMap::new());
+    };
+    let mut slices = SliceNumbers::default();
+    let mut least: Vec<f64> = Vec::new();
+    let measured = latency.value.numbers(scope)?;
+    let loaded = spec.filter.as_ref().map(|filter| filter.mask(scope)).transpose()?;
+    for (row, bound) in scope.longest_bounds()?.into_iter().enumerate() {
+        let is_loaded = loaded.as_ref().is_none_or(|loaded| loaded.get(row));
+        let ratio = measured.get(row) / bound;
+        if is_loaded && bound > 0.0 && ratio > 0.0 {
+            let slice = slices.number(keys, row) as usize;
+            least.resize(least.len().max(slice + 1), f64::INFINITY);
+            least[slice] = least[slice].min(ratio);
+        }
+    }
+    Ok(slices.all.into_iter().zip(least).collect())
 }

@@ -6,10 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::words::plural;
-use crate::checks::context::Item;
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, Found, Input, Item, Judge, RuleHead};
 use crate::database::catalog::{Catalog, SystemFile};
 use crate::database::source::Entry;
 use crate::findings::{Finding, Severity};

@@ -5,10 +5,7 @@ use serde::Deserialize;
 
 use crate::base::expr::ExprError;
 use crate::base::words::names;
-use crate::checks::context::ChangeContext;
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{ChangeContext, CheckInputs, Found, Input, Judge, RuleHead};
 use crate::database::catalog::{Place, Role};
 use crate::findings::{Finding, Severity};
 

@@ -3,10 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::base::expr::ExprError;
-use crate::checks::context::{ChangeContext, Item};
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{ChangeContext, CheckInputs, Found, Input, Item, Judge, RuleHead};
 use crate::database::state::State;
 use crate::findings::{Finding, Severity};
 

@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::base::digits::half_unit;
 use crate::base::expr::{Expr, ExprError, NULL_CODE, Scope, Value};
 use crate::base::relation::{Rounded, RowRelation};
+use crate::base::stats::half_unit;
 use crate::base::words::{Figure, plural, plural_verb};
-use crate::checks::context::RowContext;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::{Judge, Judged, RowContext};
 use crate::database::table::number_json;
 use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, Severity};
 use crate::specs::{ColumnKind, Identity};

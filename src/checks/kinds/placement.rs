@@ -1,8 +1,6 @@
 //! Tables that lie where no loader looks for them.
 
-use crate::checks::context::Item;
-use crate::checks::judge::{Found, Judge};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{Found, Item, Judge, RuleHead};
 use crate::database::catalog::{TableFile, is_misspelt, is_passed_over};
 use crate::database::source::Entry;
 use crate::findings::{Finding, Severity};

@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::Judge;
+use crate::checks::{CheckInputs, Input, Judge};
 
 /// The check for predicted step times of a current version that are lost.
 pub struct LostPredictions;

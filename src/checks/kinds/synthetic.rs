@@ -11,9 +11,8 @@ use serde::Deserialize;
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::base::words::{count, plural};
-use crate::checks::context::RowContext;
-use crate::checks::judge::{Judge, Judged};
 use crate::checks::series::AxisSeries;
+use crate::checks::{Judge, Judged, RowContext};
 use crate::findings::{Hit, Hits};
 use crate::specs::Doubt;
 

@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::Judge;
+use crate::checks::{CheckInputs, Input, Judge};
 
 /// The check that a rule on traces performs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]

@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::format::Format;
-use super::paths::join;
-use super::{Catalog, Place, SystemFile, TableFile, VersionDir};
+use super::{Catalog, Format, Place, SystemFile, TableFile, VersionDir, join};
 use crate::database::limits::MOST_HELD;
 use crate::database::source::{
     Assembly, Entry, EntryKind, FileRows, Part, ReadError, RowGroup, SelectedRows, Source,
@@ -75,14 +73,8 @@ impl Catalog {
     }
 
     /// Adds a table, and its system and version unless they are known.
-    fn add_declared(
-        &mut self,
-        identity: &TableIdentity,
-        entry: Entry,
-        format: Format,
-        specs: &Specs,
-    ) {
-        let [table, system, backend, version] = identity.clone();
+    fn add_declared(&mut self, table: &TableIdentity, entry: Entry, format: Format, specs: &Specs) {
+        let [table, system, backend, version] = table.clone();
         let place = Place { system, family: None, backend, version };
         let path = folder_of(&place);
         let dir = VersionDir {

@@ -1,8 +1,7 @@
-//! The files and folders of a database that a catalog lists.
+//! The files of a database by their use: tables with their place and format, systems, version directories.
 
-use super::format::Format;
 use super::paths::join;
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::base::yaml::MisreadValue;
 use crate::database::source::Entry;
 use crate::specs::system::System;
@@ -118,4 +117,43 @@ pub enum Role {
     Settings,
     /// A workload card, config or metric file of an end-to-end trace.
     Trace,
+}
+
+/// The file format of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Apache Parquet.
+    Parquet,
+    /// Comma-separated text, the collectors' staging format.
+    Csv,
+}
+
+/// Returns true if a table's ending is spelt in a way that the loader does not accept: `.Parquet`,
+/// `_perf.TXT`.
+pub(crate) fn is_misspelt(path: &str) -> bool {
+    format_of(path).is_none() && format_of(&path.to_ascii_lowercase()).is_some()
+}
+
+/// Returns the table format of a file name, or `None` if the name is not a table's.
+pub(crate) fn format_of(path: &str) -> Option<Format> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if name.ends_with(".parquet") {
+        Some(Format::Parquet)
+    } else if name.ends_with("_perf.txt") || name.ends_with("_perf.csv") {
+        Some(Format::Csv)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tables_are_tables() {
+        assert_eq!(format_of("a/gemm_perf.parquet"), Some(Format::Parquet));
+        assert_eq!(format_of("a/gemm_perf.txt"), Some(Format::Csv));
+        assert_eq!(format_of("a/INCOMPLETE.txt"), None);
+    }
 }

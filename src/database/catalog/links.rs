@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Catalog;
-use super::paths::is_within;
-use super::places::{Places, holds_files};
+use super::{Catalog, Places, holds_files, is_within};
 use crate::database::source::{Entry, EntryKind};
 
 /// The maximal number of names visited while following a link, including names of further links on the way.

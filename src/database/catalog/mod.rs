@@ -14,10 +14,8 @@
 //! A source may contain several such roots; [`roots`] finds them. Other databases are found by the patterns of
 //! a layout in `rules/layouts/` ([`declared`]).
 
-mod by_path;
 mod declared;
 mod files;
-mod format;
 mod links;
 mod paths;
 mod places;
@@ -27,11 +25,12 @@ mod walk;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-pub use by_path::place_of;
+pub use self::files::Format;
+pub(crate) use self::files::{format_of, is_misspelt};
+pub use self::places::place_of;
+pub(crate) use self::places::{Places, holds_files};
 pub use files::{Place, Role, SystemFile, TableFile, VersionDir};
-pub use format::Format;
-pub(crate) use format::is_misspelt;
-pub(crate) use paths::is_passed_over;
+pub(crate) use paths::{is_passed_over, is_within, join};
 
 use crate::base::error::Error;
 use crate::database::limits::MOST_TABLES;

@@ -26,12 +26,12 @@ pub(super) fn is_hidden(name: &str) -> bool {
 }
 
 /// Returns true if a path is a folder or is below it.
-pub(super) fn is_within(path: &str, folder: &str) -> bool {
+pub(crate) fn is_within(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Joins a relative path to a folder and resolves `.` and `..`.
-pub(super) fn join(folder: &str, relative: &str) -> String {
+pub(crate) fn join(folder: &str, relative: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|p| !p.is_empty()).collect();
     for part in relative.split('/') {
         match part {

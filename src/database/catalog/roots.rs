@@ -12,12 +12,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::format::format_of;
 use super::links::Links;
 use super::paths::in_hidden_folder;
-use super::places::Places;
 use super::walk::read_system;
-use super::{Catalog, Role, no_database};
+use super::{Catalog, Places, Role, format_of, no_database};
 use crate::base::error::Result;
 use crate::database::source::{Entry, Source};
 use crate::specs::Specs;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::format::{format_of, is_misspelt};
+use super::files::{format_of, is_misspelt};
 use super::paths::{is_hidden, is_passed_over, join, leaves, relative, usual_places};
 use super::places::holds_files;
 use super::{Catalog, Place, Role, SystemFile, TableFile, VersionDir};
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::database::source::{Entry, Source, named_like_a_table};
 use crate::specs::Specs;
 use crate::specs::layout::Layout;

@@ -11,7 +11,7 @@ use crate::database::table::{Column, Table, number_bits};
 use crate::specs::measured_unit;
 
 /// A column that both tables have, as encoded cells. Floats without nulls are borrowed without conversion.
-pub(super) struct ColumnPair<'a> {
+pub(crate) struct ColumnPair<'a> {
     /// The name of the column.
     pub name: String,
     pub base: Cow<'a, [u64]>,
@@ -19,7 +19,7 @@ pub(super) struct ColumnPair<'a> {
 }
 
 /// A function that returns the cells of the base or of the head.
-pub(super) type CellsOf = for<'c> fn(&'c ColumnPair<'c>) -> &'c [u64];
+pub(crate) type CellsOf = for<'c> fn(&'c ColumnPair<'c>) -> &'c [u64];
 
 impl ColumnPair<'_> {
     /// Returns true if a row of the base and a row of the head differ in this column.
@@ -30,7 +30,7 @@ impl ColumnPair<'_> {
 
 /// The columns of two tables: shared keys, shared measurements, and columns that cannot be compared.
 #[derive(Default)]
-pub(super) struct SharedColumns<'a> {
+pub(crate) struct SharedColumns<'a> {
     /// Shared columns that are not measurements; they distinguish rows.
     pub keys: Vec<ColumnPair<'a>>,
     /// Shared columns that are measurements.
@@ -73,7 +73,7 @@ pub(super) fn comparable(a: &Column, b: &Column) -> bool {
 }
 
 /// Returns true if a pair of rows has a value on either side of a column that cannot be compared.
-pub(super) fn either_holds(
+pub(crate) fn either_holds(
     (base, head): (Option<&Column>, Option<&Column>),
     (b, h): (u32, u32),
 ) -> bool {

@@ -1,8 +1,7 @@
 //! The kind of a change in one word, for reviewers.
 
-use super::rekey::NEARLY_ALL;
-use super::served::ServedDiff;
-use super::{RowDiff, Status};
+use super::relabel::NEARLY_ALL;
+use super::{RowDiff, ServedDiff, Status};
 
 /// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

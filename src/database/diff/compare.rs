@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use super::cells::SharedColumns;
-use super::class::{Class, class};
-use super::matched::RowMatch;
-use super::pairs::FilePair;
-use super::ratios::PairedTables;
-use super::rekey::rekeyed;
-use super::{Details, DiffSide, FaultReason, ReadFault, RowDiff, Status, TableDiff};
+use super::class::class;
+use super::relabel::rekeyed;
+use super::{
+    Class, Details, DiffSide, FaultReason, FilePair, PairedTables, ReadFault, RowDiff, RowMatch,
+    SharedColumns, Status, TableDiff,
+};
 use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::database::catalog::Format;

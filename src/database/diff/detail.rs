@@ -7,16 +7,14 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::cells::comparable;
-use super::ratios::LatencyChange;
-use super::{Diff, RowDiff};
+use super::{Diff, LatencyChange, RowDiff};
 use crate::base::error::{Error, Result};
 use crate::base::escape::file_stem;
 use crate::base::files::{sweep, write_whole};
 use crate::base::folder::{STAGED, lock_staged};
 use crate::base::interrupt::{Leftover, RemovedOnSignal};
 use crate::database::catalog::{Place, TableFile};
-use crate::database::table::spreadsheet::{inert, shown, shown_cell, write_cell};
-use crate::database::table::{Column, Table};
+use crate::database::table::{Column, Table, inert, shown, shown_cell, write_cell};
 use crate::specs::measured_unit;
 
 /// The file name of the summary.

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 /// The values of a key along the axes of its table.
-pub(super) type AxisPoint = SmallVec<[f64; 2]>;
+pub(crate) type AxisPoint = SmallVec<[f64; 2]>;
 
 /// Points of one version that differ along one axis: the version, the hash of their shape, the number of the axis, and
 /// the bits of their values along the other axes.

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 /// A row with the hash of its key or of its cells.
-pub(super) type HashedRow = (u64, u32);
+pub(crate) type HashedRow = (u64, u32);
 
 /// The served keys of two tables, joined by their hashes.
 #[derive(Default)]
-pub(super) struct JoinedKeys {
+pub(crate) struct JoinedKeys {
     pub common: Vec<(u32, u32)>,
     /// Rows of the base, with the hash of their key.
     pub lost: Vec<HashedRow>,
@@ -53,7 +53,7 @@ impl JoinedKeys {
 
 /// Calls `each` once per hash, with the rows of the base and of the head that have it. Both tables' rows must be
 /// sorted by hash.
-pub(super) fn each_hash(
+pub(crate) fn each_hash(
     mut base: &[HashedRow],
     mut head: &[HashedRow],
     mut each: impl FnMut(&[HashedRow], &[HashedRow]),
@@ -68,6 +68,6 @@ pub(super) fn each_hash(
 }
 
 /// Returns the row numbers without their hashes.
-pub(super) fn rows_of(hashed: &[HashedRow]) -> impl Iterator<Item = u32> {
+pub(crate) fn rows_of(hashed: &[HashedRow]) -> impl Iterator<Item = u32> {
     hashed.iter().map(|(_, row)| *row)
 }

@@ -3,8 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use super::join::JoinedKeys;
-use super::ratios::LatencyChange;
+use super::{JoinedKeys, LatencyChange};
 use crate::base::stats::times_off;
 use crate::database::table::Keys;
 

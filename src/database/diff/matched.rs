@@ -5,8 +5,7 @@
 //! here if the loader looks them up by the same key, even with other devices or versions. A finding on a row
 //! of the head is thus traced to the previous row.
 
-use super::cells::{CellsOf, ColumnPair, SharedColumns, either_holds};
-use super::join::{HashedRow, each_hash, rows_of};
+use super::{CellsOf, ColumnPair, HashedRow, SharedColumns, each_hash, either_holds, rows_of};
 use crate::database::table::{Table, mix};
 
 /// The number of columns with a bit of their own; all further columns share the next bit.

@@ -3,11 +3,10 @@
 //! Tables are paired first ([`pairs`]). If the bytes of a pair differ ([`compare`]), the rows are matched by identity
 //! ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files ([`cells`]). Served
 //! keys before and after are in [`served`]: by slice in [`slices`], by contents of the rows in [`held`], with what sets
-//! new keys apart in [`key_notes`]. Rows whose key
-//! was corrected are in [`rekey`], slices that come back under another name in [`relabel`]. Keys that no query reaches
-//! any more are in [`unserved`], and the planner's answers for them in [`interpolated`]. Added tables are compared with
-//! the nearest ones in [`reference`]. The effect of changed rows on latency is summed up in [`ratios`], and [`detail`]
-//! writes lists of the rows.
+//! new keys apart in [`key_notes`]. Rows whose key was corrected and slices that come back under another name are in
+//! [`relabel`]. Keys that no query reaches any more are in [`unserved`], and the planner's answers for them in
+//! [`interpolated`]. Added tables are compared with the nearest ones in [`reference`]. The effect of changed rows on
+//! latency is summed up in [`ratios`], and [`detail`] writes lists of the rows.
 
 mod cells;
 mod class;
@@ -24,7 +23,6 @@ mod pairs;
 mod ratios;
 mod read_keys;
 mod reference;
-mod rekey;
 mod relabel;
 mod rows;
 mod served;
@@ -36,16 +34,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+pub(crate) use cells::{CellsOf, ColumnPair, SharedColumns, either_holds};
 pub use class::Class;
 pub(crate) use compare::Comparison;
 pub use contents::AuditedTable;
 pub use detail::Details;
 pub(crate) use files::{ChangedFacts, changed_paths, files};
 pub use held::{AttributeChange, FilledColumn};
+pub(crate) use interpolated::AxisPoint;
+pub(crate) use join::{HashedRow, JoinedKeys, each_hash, rows_of};
 pub use key_notes::{FarthestKey, NewKeys};
 pub use matched::RowMatch;
 pub(crate) use pairs::{FilePair, pairs};
 pub use ratios::{FAR, Ratios};
+pub(crate) use ratios::{LatencyChange, PairedTables};
 pub use reference::AddedTable;
 pub use relabel::Relabelled;
 pub use rows::RowDiff;

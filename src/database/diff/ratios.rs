@@ -28,7 +28,7 @@ pub struct Ratios {
 }
 
 /// The two tables of a pair.
-pub(super) struct PairedTables<'a> {
+pub(crate) struct PairedTables<'a> {
     pub files: (&'a TableFile, &'a TableFile),
     pub tables: (Option<&'a Table>, Option<&'a Table>),
     /// The head's spec.
@@ -128,7 +128,7 @@ impl<'a> PairedTables<'a> {
 }
 
 /// The latency of a changed row before and after, in ms.
-pub(super) struct LatencyChange {
+pub(crate) struct LatencyChange {
     pub before: f64,
     pub after: f64,
 }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::SliceName;
-use super::interpolated::AxisPoint;
+use super::{AxisPoint, SliceName};
 use crate::base::expr::ExprError;
 use crate::database::catalog::TableFile;
 use crate::database::served::rows::{each_read_row, has_key};

@@ -3,8 +3,7 @@
 
 use rayon::prelude::*;
 
-use super::ratios::PairedTables;
-use super::{Diff, ServedDiff, Status, TableDiff};
+use super::{Diff, PairedTables, ServedDiff, Status, TableDiff};
 use crate::base::expr::ExprError;
 use crate::database::catalog::{Place, TableFile};
 use crate::database::served::TableIndex;
@@ -62,16 +61,12 @@ fn nearest<'a>(shelf: &TableIndex<'a>, file: &TableFile) -> Option<&'a TableFile
 
 impl AddedTable {
     /// Compares an added table with another one; `None` if a key cannot be compared.
-    fn new(
-        head: State<'_>,
-        file: &TableFile,
-        other: &TableFile,
-    ) -> Result<Option<Self>, ExprError> {
+    fn new(head: State<'_>, file: &TableFile, near: &TableFile) -> Result<Option<Self>, ExprError> {
         let Some(spec) = head.specs.tables.get(&file.table) else { return Ok(None) };
         let read = |file| head.columns(file, &spec.loaded_columns());
-        let (Ok(base), Ok(table)) = (read(other), read(file)) else { return Ok(None) };
+        let (Ok(base), Ok(table)) = (read(near), read(file)) else { return Ok(None) };
         let sides = PairedTables {
-            files: (other, file),
+            files: (near, file),
             tables: (Some(&base), Some(&table)),
             spec,
             lookups: &head.specs.lookups,
@@ -82,7 +77,7 @@ impl AddedTable {
         let served = sides.served(None, &[], noise)?;
         let Some(mut served) = served else { return Ok(None) };
         (served.rows.common, served.rows.keys) = Default::default();
-        let (path, reference) = (file.entry.path.clone(), other.entry.path.clone());
-        Ok(Some(Self { path, reference, place: other.place.clone(), served }))
+        let (path, reference) = (file.entry.path.clone(), near.entry.path.clone());
+        Ok(Some(Self { path, reference, place: near.place.clone(), served }))
     }
 }

@@ -1,7 +1,6 @@
 //! The row diff: rows of two tables, matched by all columns that are not measurements.
 
-use super::cells::{CellsOf, ColumnPair, SharedColumns};
-use super::join::{HashedRow, each_hash, rows_of};
+use super::{CellsOf, ColumnPair, HashedRow, SharedColumns, each_hash, rows_of};
 use crate::database::table::{Table, mix, run_seed};
 
 /// The rows that differ between two tables, as row numbers of the base and of the head.
@@ -92,15 +91,11 @@ pub(super) fn pair_up(columns: &[&ColumnPair<'_>], base: Vec<u32>, head: Vec<u32
 }
 
 /// Returns row numbers with a hash of their cells, sorted by hash. The order differs from run to run.
-pub(super) fn by_hash(
-    columns: &[&ColumnPair<'_>],
-    rows: Vec<u32>,
-    side: CellsOf,
-) -> Vec<HashedRow> {
+pub(super) fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, of: CellsOf) -> Vec<HashedRow> {
     let seed = run_seed();
     let mut hashed: Vec<HashedRow> = rows.into_iter().map(|row| (seed, row)).collect();
     for column in columns {
-        let cells = side(column);
+        let cells = of(column);
         hashed.iter_mut().for_each(|(hash, row)| *hash = mix(*hash, cells[*row as usize]));
     }
     hashed.sort_unstable();
@@ -108,12 +103,7 @@ pub(super) fn by_hash(
 }
 
 /// Matches rows of one hash. They nearly always have one identity; otherwise, their cells decide.
-fn pair_run(
-    columns: &[&ColumnPair<'_>],
-    mut base: Vec<u32>,
-    mut head: Vec<u32>,
-    paired: &mut Paired,
-) {
+fn pair_run(columns: &[&ColumnPair<'_>], mut base: Vec<u32>, mut head: Vec<u32>, out: &mut Paired) {
     while let (Some(&first), false) = (base.first(), head.is_empty()) {
         let like_first = |side: CellsOf, row: u32| {
             columns.iter().all(|c| c.base[first as usize] == side(c)[row as usize])
@@ -123,13 +113,13 @@ fn pair_run(
         let (new, other_new): (Vec<u32>, _) =
             head.iter().partition(|row| like_first(|c| &c.head, **row));
         let both = old.len().min(new.len());
-        paired.0.extend(old.iter().copied().zip(new.iter().copied()));
-        paired.1.extend(&old[both..]);
-        paired.2.extend(&new[both..]);
+        out.0.extend(old.iter().copied().zip(new.iter().copied()));
+        out.1.extend(&old[both..]);
+        out.2.extend(&new[both..]);
         (base, head) = (others, other_new);
     }
-    paired.1.extend(base);
-    paired.2.extend(head);
+    out.1.extend(base);
+    out.2.extend(head);
 }
 
 #[cfg(test)]

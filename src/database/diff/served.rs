@@ -6,15 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::RowDiff;
-use super::cells::SharedColumns;
-use super::held::{AttributeChange, FilledColumn, attributes, changed_keys, columns_changed};
-use super::held::{filled, rekeyed_values, unmeasured};
-use super::join::{HashedRow, JoinedKeys};
-use super::key_notes::{FarthestKey, NewKeys, farthest};
-use super::ratios::{LatencyChange, PairedTables};
-use super::relabel::Relabelled;
-use super::slices::{LostKey, SliceDiff, SliceName, SlicedKeys, slices};
+use super::held::{attributes, changed_keys, columns_changed, filled, rekeyed_values, unmeasured};
+use super::key_notes::farthest;
+use super::slices::{SlicedKeys, slices};
+use super::{
+    AttributeChange, FarthestKey, FilledColumn, HashedRow, JoinedKeys, LatencyChange, LostKey,
+    NewKeys, PairedTables, Relabelled, RowDiff, SharedColumns, SliceDiff, SliceName,
+};
 use crate::base::expr::ExprError;
 use crate::base::stats::quantile;
 use crate::database::served::rows::{has_key, served_rows};
@@ -214,11 +212,8 @@ impl PairedTables<'_> {
         columns.iter().any(|column| read.contains(column.as_str()))
     }
 
-    fn keys<'s>(
-        &'s self,
-        scope: Option<&'s TableScope<'_>>,
-    ) -> Result<Option<Keys<'s>>, ExprError> {
-        scope.map(|scope| Keys::new(&self.spec.key, scope)).transpose()
+    fn keys<'s>(&'s self, view: Option<&'s TableScope<'_>>) -> Result<Option<Keys<'s>>, ExprError> {
+        view.map(|scope| Keys::new(&self.spec.key, scope)).transpose()
     }
 }
 

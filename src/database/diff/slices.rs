@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::join::JoinedKeys;
-use super::ratios::LatencyChange;
+use super::{JoinedKeys, LatencyChange};
 use crate::base::stats::quantile;
 use crate::database::table::{Keys, NumberedRows};
 use crate::specs::NoiseBands;

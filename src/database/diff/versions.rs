@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::database::catalog::{Catalog, VersionDir};
-use crate::database::slots::slots;
+use crate::database::served::slots;
 use crate::database::state::State;
 
 /// The versions that a change makes selectable or hides, as `system backend version`, sorted.

@@ -182,14 +182,8 @@ pub struct Failures<'a>(Vec<&'a CollectorFailure>);
 
 impl<'a> Failures<'a> {
     /// Returns the error of a failure that explains a missing key; `None` if the key is unexplained.
-    pub fn explain(
-        &self,
-        spec: &TableSpec,
-        points: &CoveredPoints,
-        point: usize,
-    ) -> Option<&'a str> {
-        let failure: &'a CollectorFailure =
-            self.0.iter().find(|f| f.explains(spec, points, point))?;
+    pub fn explain(&self, spec: &TableSpec, points: &CoveredPoints, at: usize) -> Option<&'a str> {
+        let failure: &'a CollectorFailure = self.0.iter().find(|f| f.explains(spec, points, at))?;
         Some(failure.error.as_str())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::base::yaml;
 
 /// The kernels whose rows several backends read.

@@ -3,15 +3,14 @@
 
 mod editions;
 mod manifest;
-mod near;
 pub mod rows;
 mod shelf;
 mod sources;
 
+pub use self::sources::SystemKinship;
 pub use editions::{Edition, Editions};
 pub use manifest::ReuseManifest;
-pub use near::SystemKinship;
-pub use shelf::{Served, TableIndex};
+pub use shelf::{Served, TableIndex, slots};
 pub use sources::{Channel, SystemShelf, TableSource};
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use self::reuse::{Donor, Reuse};
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::database::catalog::{Catalog, VersionDir};
 use crate::database::source::{Entry, Source};
 use crate::specs::LoaderFiles;

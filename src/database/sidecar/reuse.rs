@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 
 /// The contents of a version directory's `reuse.yaml`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

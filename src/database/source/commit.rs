@@ -8,10 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use git2::Repository;
 
 use super::attributes::Attributes;
-use super::names::SETTINGS;
 use super::read::guard_size;
 use super::repository::{git_error, is_before_the_first, merge_base, repository, resolve, touched};
-use super::{AgedFile, Entry, EntryKind, ReadError, Source, history, lfs, listing};
+use super::{AgedFile, Entry, EntryKind, ReadError, SETTINGS, Source, history, lfs, listing};
 use crate::base::error::{Error, Result};
 
 /// A commit (or a bare tree) of a repository.

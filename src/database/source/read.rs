@@ -1,7 +1,7 @@
 //! Errors of reading a file's bytes, and size limits.
 
+use crate::base::error::Reason;
 use crate::base::read::largest;
-use crate::base::reason::Reason;
 
 /// The reason why a file cannot be read; shown in one line.
 #[derive(Debug, thiserror::Error)]

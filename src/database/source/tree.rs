@@ -3,8 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use super::entry::{AgedFile, Assembly, Entry, EntryKind};
-use super::read::ReadError;
+use super::{AgedFile, Assembly, Entry, EntryKind, ReadError};
 use crate::base::error::Result;
 
 /// A tree of files whose bytes can be read.

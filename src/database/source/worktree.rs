@@ -6,18 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::attributes::{self, Attributes};
-use super::commit::Commit;
 use super::index::Index;
-use super::names::{
-    A_FOLDER, MOST_FILES, SETTINGS, may_hide_tables, named_like_a_table, stands_for_a_file,
-    too_many_files,
-};
+use super::names::{A_FOLDER, MOST_FILES, may_hide_tables, stands_for_a_file, too_many_files};
 use super::read::guard_size;
 use super::repository::{
     git_error, is_before_the_first, merge_base, repository, resolve, slashes, touched,
 };
 use super::stamps::{Stamped, Stamps};
-use super::{AgedFile, Entry, EntryKind, ReadError, Source, history};
+use super::{
+    AgedFile, Commit, Entry, EntryKind, ReadError, SETTINGS, Source, history, named_like_a_table,
+};
 use crate::base::error::{Error, Result};
 use crate::base::read::read;
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Column;
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 
 impl Column {
     /// Creates a column of integers, numbers, flags or texts from JSON cells.

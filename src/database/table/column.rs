@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::hash::number_bits;
-use super::ints::{IntValues, are_equal};
-use super::json::{number_json, text_json};
+use super::ints::are_equal;
+use super::{IntValues, number_bits, number_json, text_json};
 use crate::base::expr::{NULL_CODE, Vals, Value};
 use crate::specs::ColumnKind;
 

@@ -1,4 +1,4 @@
-//! Example rows in findings.
+//! Example rows in findings, and cells as JSON.
 
 use serde_json::Value;
 
@@ -23,3 +23,23 @@ pub const REFERENCE: &str = "row of";
 
 /// The maximal number of examples of a finding.
 pub const EXAMPLES: usize = 5;
+
+/// Converts a text to JSON and cuts it if it is too long for a name, since cells may contain megabytes.
+pub fn text_json(text: &str) -> Value {
+    const LONGEST: usize = 200;
+    match text.char_indices().nth(LONGEST) {
+        None => text.into(),
+        Some((at, _)) => format!("{}… ({} bytes)", &text[..at], text.len()).into(),
+    }
+}
+
+/// Converts a number to JSON: integers without a point, NaN and infinities as texts.
+pub fn number_json(value: f64) -> Value {
+    if !value.is_finite() {
+        value.to_string().into()
+    } else if value.fract() == 0.0 && value.abs() < 9e15 {
+        (value as i64).into()
+    } else {
+        value.into()
+    }
+}

@@ -2,10 +2,9 @@
 
 use std::sync::OnceLock;
 
-use super::combinations::{Combinations, NumberedRows};
-use super::hash::{number_bits, part_hash};
 use super::ints::are_equal;
-use super::part::{BLOCK, HashedPart, KeyHasher, PartNumbers, PartValues};
+use super::part::{BLOCK, HashedPart, KeyHasher};
+use super::{Combinations, NumberedRows, PartNumbers, PartValues, number_bits, part_hash};
 use crate::base::expr::{ExprError, Scope, Vals, Value};
 use crate::specs::KeyPart;
 

@@ -1,7 +1,7 @@
 //! The values of one key part in all rows, and their contributions to key hashes.
 
+use super::example::{number_json, text_json};
 use super::hash::{SEED, mix, number_bits, part_seed, run_seed, run_text_hash, text_hash};
-use super::json::{number_json, text_json};
 use crate::base::expr::{NULL_CODE, Vals, Value, WholeNumbers};
 
 /// The values of a key part in all rows.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::csv::starts;
 use super::{Column, Table, mix, number_bits, run_text_hash};
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 
 impl Table {
     /// Returns the columns of some rows, in the given order.

@@ -20,9 +20,8 @@ use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
 
 use super::device::{About, Answer, CardState, Device, MeasureError, Point, SAMPLES};
 use super::work::{Dtype, Fill, Work};
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Reason, Result};
 use crate::base::panics::quiet_panics;
-use crate::base::reason::Reason;
 use blas::Blas;
 use error::CudaError;
 use fabric::Fabric;

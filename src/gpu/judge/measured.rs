@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 
 use super::{middle::Middle, power};
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::base::stats::{median, median_interval};
 use crate::gpu::device::{Answer, Point};
 use crate::gpu::recipe::Margins;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::measured::Measured;
 use super::words::{against_recorded, percent};
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::base::stats::Interval;
 use crate::base::words::{count, names, plural};
 use crate::gpu::recipe::Margins;

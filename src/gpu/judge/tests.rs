@@ -1,5 +1,5 @@
 use super::*;
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::gpu::device::{Answer, Point};
 
 fn limits() -> Margins {

@@ -26,9 +26,8 @@ use self::stderr::StandardError;
 use super::device::{About, Answer, Complaints, Device, MeasureError, Point, SAMPLES, own_kernel};
 use super::protocol::{Hello, PointRequest, Reply, is_answer};
 use super::work::Work;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Reason, Result};
 use crate::base::escape::{clean, clean_lines};
-use crate::base::reason::Reason;
 use crate::base::words::plural;
 
 /// Source of a runner for GEMM with PyTorch: an example, and a reference to check other runners against.

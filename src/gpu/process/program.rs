@@ -5,10 +5,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::base::child::Child;
+use crate::base::child::{Child, PythonFolder};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
-use crate::base::python::PythonFolder;
 
 /// Source of the runner that measures rows with the collectors of a database.
 pub const COLLECTORS: &str = include_str!("../collectors.py");

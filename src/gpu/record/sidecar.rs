@@ -6,8 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::entries::{Origin, Session, Written};
 use crate::base::digest::sha256;
-use crate::base::error::{Error, Result};
-use crate::base::reason::Reason;
+use crate::base::error::{Error, Reason, Result};
 use crate::database::sidecar::Meta;
 
 /// The sidecar's text with the table's entry; entries of other tables in the text `before` stay as they are.

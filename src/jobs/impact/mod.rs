@@ -8,8 +8,7 @@ mod text;
 
 use std::path::PathBuf;
 
-use crate::base::error::{Error, Result};
-use crate::base::exit::Exit;
+use crate::base::error::{Error, Exit, Result};
 use crate::base::progress::Progress;
 use crate::database::catalog::no_database;
 use crate::database::diff::Diff;

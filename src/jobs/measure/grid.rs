@@ -7,10 +7,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::base::digest::sha256;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Reason, Result};
 use crate::base::expr::{Expr, ExprError};
 use crate::base::random::Random;
-use crate::base::reason::Reason;
 use crate::database::catalog::{Format, Place, TableFile};
 use crate::database::table::{Column, Table, TableScope};
 use crate::gpu::device::{Device, Point, release};

@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use self::grid::Grid;
-use crate::base::error::{Error, Result};
-use crate::base::exit::Exit;
+use crate::base::error::{Error, Exit, Result};
 use crate::base::interrupt::{self, Finishing};
 use crate::base::progress::Progress;
 use crate::base::words::{Figure, count};

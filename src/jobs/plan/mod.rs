@@ -12,8 +12,7 @@ mod wish;
 
 use std::collections::BTreeSet;
 
-use crate::base::error::{Result, unknown};
-use crate::base::exit::Exit;
+use crate::base::error::{Exit, Result, unknown};
 use crate::base::progress::Progress;
 use crate::base::words::{count, plural};
 use crate::findings::assembled_row;

@@ -6,8 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::base::error::{Error, Result};
-use crate::base::reason::Reason;
+use crate::base::error::{Error, Reason, Result};
 use crate::base::words::Figure;
 use crate::database::table::REFERENCE;
 use crate::findings::SOURCE_FILE;

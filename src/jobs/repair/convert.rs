@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use super::restate::TableContent;
 use super::{DiskChange, Refused, RepairError, RepairOptions, disk, refusals};
-use crate::base::error::Result;
-use crate::base::exit::Exit;
-use crate::base::reason::Reason;
+use crate::base::error::{Exit, Reason, Result};
 use crate::base::tree_files::TreeFiles;
 use crate::base::words::{count, plural};
 use crate::database::catalog::{Format, TableFile};

@@ -1,8 +1,7 @@
 //! Reasons why a repair does not change a table.
 
-use crate::base::error::Error;
+use crate::base::error::{Error, Reason};
 use crate::base::expr::ExprError;
-use crate::base::reason::Reason;
 use crate::database::source::ReadError;
 use crate::database::table::{TableFault, Torn};
 

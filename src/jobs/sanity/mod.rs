@@ -71,11 +71,10 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     let mut pull = PullRequest::open(root, &options.base, head, rules, layout)?;
     let traces = pull.traces.take();
     pull.settings.min_confidence = options.min_confidence;
-    let settings = &pull.settings;
+    let (settings, roots) = (&pull.settings, &pull.roots);
     let rules = &settings.rules.choose(&options.only, &options.skip, &|_| true)?;
     let by = JudgingContext { settings, rules, start, audits: options.audit };
     let (base, head) = pull.sources();
-    let roots = &pull.roots;
     let (before, after) = pull.main_states();
     let traces = match traces {
         Some(specs) => traces::changed(before, after, &specs, rules, options.charts)?,

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::judged_data::JudgedData;
+use super::judged_roots::JudgedData;
 use crate::base::error::{Error, Result};
 use crate::base::escape::file_stem;
 use crate::base::files::write_all;
 use crate::database::catalog::TableFile;
 use crate::database::table::Table;
-use crate::database::table::spreadsheet::{inert, shown, shown_cell, write_cell};
+use crate::database::table::{inert, shown, shown_cell, write_cell};
 use crate::findings::Finding;
 
 /// The file that lists all findings with their files.

@@ -1,10 +1,9 @@
 //! Judges the data of a database.
 
 mod finding_rows;
-mod judged_data;
 mod judged_roots;
 
-pub(crate) use self::judged_data::JudgedData;
+pub(crate) use self::judged_roots::JudgedData;
 use self::judged_roots::JudgedDatabase;
 
 use std::path::PathBuf;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::base::error::Reason;
 use crate::base::escape::clean;
-use crate::base::reason::Reason;
 use crate::base::stats::Interval;
 use crate::base::words::{Figure, count, plural};
 use crate::gpu::device::CardState;

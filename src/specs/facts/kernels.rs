@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 
 /// The column that names the kernel of a row.
 pub const KERNEL_COLUMN: &str = "kernel_source";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 
 /// The contents of `attention_lane_defaults.yaml`: the lane (kernel) that a framework uses, by backend, then
 /// by the first version that uses it, then by the GPU's compute capability. Entries for single model

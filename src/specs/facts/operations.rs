@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 
 /// The contents of `op_backend_catalog.yaml`; unknown fields are ignored.
 #[derive(Debug, Clone, Deserialize)]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use pep440_rs::Version;
 use serde::Deserialize;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 
 /// The contents of `query_versions.yaml`: the versions of each backend that a query can name, with exceptions
 /// for single systems. Rows of all other versions only fill gaps of these versions.

@@ -14,8 +14,7 @@ pub use self::file::{Fill, LayoutFile, LayoutReader, ReaderName, TableFiles};
 use self::pattern::pattern;
 pub use self::pattern::{braced, filled};
 use super::SpecFile;
-use crate::base::error::{Result, unknown};
-use crate::base::reason::Reason;
+use crate::base::error::{Reason, Result, unknown};
 
 /// The name of the layout that the planner's loader reads.
 pub const PUBLIC: &str = "public";

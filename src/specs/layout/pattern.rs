@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regex::Regex;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 
 /// The maximal length of a path pattern in bytes.
 const LONGEST: usize = 500;

@@ -6,15 +6,15 @@ use serde::Deserialize;
 
 use super::relation::{DerivedColumn, Relation, Threshold, check, reads};
 use super::{Files, Presence, TraceFieldType};
+use crate::base::error::Reason;
 use crate::base::expr::Expr;
-use crate::base::reason::Reason;
 use crate::base::yaml;
 use crate::findings::Severity;
 
 /// The spec of a YAML document with fields at known depths.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::traces) struct DocumentSpec {
+pub(crate) struct DocumentSpec {
     /// The names and marks that distinguish such documents from other files.
     pub files: Files,
     /// The document's fields, by dotted path.
@@ -39,7 +39,7 @@ pub(in crate::traces) struct DocumentSpec {
 /// The spec of a document's field.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::traces) struct Field {
+pub(crate) struct Field {
     #[serde(rename = "type")]
     pub kind: TraceFieldType,
     #[serde(default)]
@@ -74,14 +74,14 @@ pub(in crate::traces) struct Field {
 /// A label in names, such as `tp` in `…-tp4-…`, and the value that its number must equal.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::traces) struct NamePart {
+pub(crate) struct NamePart {
     pub labels: Vec<String>,
     /// Formulas for the number after the label; it must equal one of them.
     pub is: Vec<Expr>,
 }
 
 /// The number of values of a list that formulas can read.
-pub(in crate::traces) const LISTED: usize = 4;
+pub(crate) const LISTED: usize = 4;
 
 impl DocumentSpec {
     /// Names of the columns that the fields fill.

@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 use super::relation::{DerivedColumn, Relation, Threshold, check};
 use super::{Files, Presence, TraceFieldType};
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::base::yaml;
 
 /// The spec of a metric file: a CSV table, or JSON with rows.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::traces) struct MetricSpec {
+pub(crate) struct MetricSpec {
     pub files: Files,
     /// The JSON member that lists the rows; `None` if the file is a single row.
     #[serde(default)]
@@ -51,7 +51,7 @@ pub(in crate::traces) struct MetricSpec {
 /// The spec of a metric file's column.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::traces) struct MetricColumn {
+pub(crate) struct MetricColumn {
     #[serde(default, rename = "type")]
     pub kind: TraceFieldType,
     #[serde(default)]
@@ -69,7 +69,7 @@ pub(in crate::traces) struct MetricColumn {
 /// A chart of a metric file with one point per row.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::traces) struct TraceChart {
+pub(crate) struct TraceChart {
     pub title: String,
     pub x: String,
     /// Columns whose values divide the rows into series.
@@ -81,7 +81,7 @@ pub(in crate::traces) struct TraceChart {
 /// A panel of a chart of a metric file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::traces) struct TracePanel {
+pub(crate) struct TracePanel {
     pub y: String,
     /// The columns shown, by line name. Each is one line per series.
     pub lines: BTreeMap<String, String>,
@@ -93,7 +93,7 @@ pub(in crate::traces) struct TracePanel {
 /// Perfect scaling along the axis of a chart.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::traces) enum Ideal {
+pub(crate) enum Ideal {
     /// Twice the value at twice the position.
     Rises,
     /// Half the value at twice the position.
@@ -101,7 +101,7 @@ pub(in crate::traces) enum Ideal {
 }
 
 /// Suffixes of the columns that formulas can read for a list in a metric file, such as `NAME_mean`.
-pub(in crate::traces) const OF_LIST: [&str; 4] = ["n", "mean", "min", "max"];
+pub(crate) const OF_LIST: [&str; 4] = ["n", "mean", "min", "max"];
 
 impl MetricSpec {
     /// Parses and checks a spec.

@@ -9,13 +9,12 @@ use std::collections::BTreeMap;
 use globset::GlobMatcher;
 use serde::Deserialize;
 
-pub(super) use document::{DocumentSpec, Field, LISTED};
-pub(super) use metric::{Ideal, MetricSpec, OF_LIST, TraceChart};
-pub(super) use relation::{DerivedColumn, Relation, RelationRule, Threshold};
+pub(crate) use document::{DocumentSpec, Field, LISTED};
+pub(crate) use metric::{Ideal, MetricSpec, OF_LIST, TraceChart};
+pub(crate) use relation::{DerivedColumn, Relation, RelationRule, Threshold};
 
-use crate::base::error::Result;
+use crate::base::error::{Reason, Result};
 use crate::base::glob::{GlobScope, matcher};
-use crate::base::reason::Reason;
 use crate::base::yaml;
 use crate::specs::system::System;
 use crate::specs::{KnownSystems, Specs};
@@ -42,7 +41,7 @@ pub struct TraceSpecs {
 /// The names and marks that distinguish files of one kind from others.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::traces) struct Files {
+pub(crate) struct Files {
     /// Globs for the file's name; `{dir}` stands for the name of its directory.
     pub names: Vec<String>,
     /// For documents: lines that start a section at the top level. Two of them identify a file of
@@ -69,7 +68,7 @@ pub(in crate::traces) struct Files {
 /// The type of a field's or column's values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::traces) enum TraceFieldType {
+pub(crate) enum TraceFieldType {
     /// A text.
     Text,
     /// A whole number.
@@ -105,7 +104,7 @@ impl TraceFieldType {
 /// The requirement for a field or column to be present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::traces) enum Presence {
+pub(crate) enum Presence {
     /// A missing field is an error.
     Must,
     /// A missing field is a warning.
@@ -118,7 +117,7 @@ pub(in crate::traces) enum Presence {
 /// The spec of files that every rank of a run writes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::traces) struct RankSpec {
+pub(crate) struct RankSpec {
     /// File name patterns with `{rank}` in place of the rank's number.
     pub files: Vec<String>,
     /// The JSON list whose length is the number of iterations, by file name pattern.
@@ -128,14 +127,14 @@ pub(in crate::traces) struct RankSpec {
 /// The known accelerators.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::traces) struct Accelerators {
+pub(crate) struct Accelerators {
     pub accelerators: Vec<Accelerator>,
 }
 
 /// The names of one accelerator.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::traces) struct Accelerator {
+pub(crate) struct Accelerator {
     /// Globs for the accelerator's names, in lower case.
     pub names: Vec<String>,
     /// The accelerator's system; `None` if no system describes it.

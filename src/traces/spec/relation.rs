@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
+use crate::base::error::Reason;
 use crate::base::expr::Expr;
-use crate::base::reason::Reason;
 use crate::base::relation;
 use crate::findings::Severity;
 
 /// A column that is computed from others.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::traces) struct DerivedColumn {
+pub(crate) struct DerivedColumn {
     pub name: String,
     pub is: Expr,
 }
@@ -21,7 +21,7 @@ pub(in crate::traces) struct DerivedColumn {
 /// A number that relations read, and its source.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::traces) struct Threshold {
+pub(crate) struct Threshold {
     pub value: f64,
     pub from: String,
 }
@@ -29,7 +29,7 @@ pub(in crate::traces) struct Threshold {
 /// The kind of rule that reports a broken relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::traces) enum RelationRule {
+pub(crate) enum RelationRule {
     Contradiction,
     Implausible,
 }
@@ -37,7 +37,7 @@ pub(in crate::traces) enum RelationRule {
 /// A condition that must hold in every row in which all values that it reads are known.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::traces) struct Relation {
+pub(crate) struct Relation {
     pub id: Spanned<String>,
     pub finds: RelationRule,
     /// The severity of the finding; `None` for the rule's own.
@@ -98,7 +98,7 @@ impl Relation {
 
 /// Refuses formulas that read an unknown column, threshold or figure: they would never find
 /// anything.
-pub(super) fn check(
+pub(crate) fn check(
     known: &mut BTreeSet<String>,
     derive: &[DerivedColumn],
     thresholds: &BTreeMap<String, Threshold>,
@@ -131,7 +131,7 @@ pub(super) fn check(
 }
 
 /// Refuses a formula that reads an unknown column, threshold or figure.
-pub(super) fn reads(
+pub(crate) fn reads(
     formula: &Expr,
     known: &BTreeSet<String>,
     thresholds: &BTreeMap<String, Threshold>,

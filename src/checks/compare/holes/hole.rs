@@ -11,8 +11,7 @@ use super::grid::{KeyGrid, KeyState};
 use super::missing::MissingKeys;
 use crate::base::words::names;
 use crate::database::coverage::{CoveredPart, PartRole};
-use crate::database::table::REFERENCE;
-use crate::findings::{EXAMPLES, Example};
+use crate::database::table::{EXAMPLES, Example, REFERENCE};
 
 /// Keys that references have and the judged table would not serve.
 #[derive(Debug, Serialize)]

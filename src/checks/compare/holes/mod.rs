@@ -16,9 +16,8 @@
 //!
 //! 1. `comparison` lists the keys that half of the references have, and whether the table would serve each. References
 //!    are the nearest systems and, if versions share nothing, the table's other versions. A table serves its own rows
-//! and those of donors and earlier versions. A kernel is left out if the table has another one in its place. All keys
-//! come from samples ([`Sketch`](super::sketch::Sketch)), and the samples of
-//!    two tables contain the same keys. If a sample stands for more keys than it contains, counts are estimates and
+//!    and those of donors and earlier versions. A kernel is left out if the table has another one in its place. All
+//!    keys come from samples ([`Sketch`](super::sketch::Sketch)), and the samples of two tables contain the same keys. If a sample stands for more keys than it contains, counts are estimates and
 //!    say so. Above, there are eight keys, two of them missing.
 //! 2. `explain` takes out the missing keys that a limit or a classified failure explains.
 //! 3. `missing` finds the slices, and the sizes of a slice, of which the table serves nothing: of the slice
@@ -43,10 +42,7 @@ use self::comparison::HoleComparison;
 use self::hole::Hole;
 use self::ladders::ShortLadders;
 use crate::base::expr::ExprError;
-use crate::checks::context::{CrossContext, RowContext};
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, CrossContext, Input, Judge, Judged, RowContext, RuleHead};
 use crate::database::catalog::TableFile;
 use crate::findings::{EXAMPLES, Explained, Finding, Severity, wholes};
 

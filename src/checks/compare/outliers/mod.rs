@@ -20,10 +20,7 @@ use crate::checks::compare::curves::{SeriesScore, TableScores, is_outlier_in};
 use crate::checks::compare::peers::Kinship;
 use crate::checks::compare::series::{KeyPoint, Outlier};
 use crate::checks::compare::sketch::{Sketch, SketchOutlier, SketchedTable};
-use crate::checks::context::CrossContext;
-use crate::checks::inputs::{CheckInputs, CurveTerms, Input};
-use crate::checks::judge::{Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, CrossContext, CurveTerms, Input, Judge, Judged, RuleHead};
 use crate::database::catalog::TableFile;
 use crate::findings::{Hit, Hits, RowHit, Severity};
 

@@ -5,8 +5,7 @@ use serde_json::Value;
 use crate::base::stats::times_off;
 use crate::checks::compare::curves::{SeriesScore, TableScores};
 use crate::checks::compare::sketch::SketchOutlier;
-use crate::database::table::number_json;
-use crate::findings::Example;
+use crate::database::table::{Example, number_json};
 
 /// The comparison in which a point is an outlier.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use super::parts::SliceNumbers;
-use super::point::SketchOutlier;
+use super::{SketchOutlier, SliceNumbers};
 use crate::base::expr::Vals;
-use crate::checks::compare::series::{self, ScanTerms};
-use crate::checks::compare::series::{CurveRows, KeyLatencies, TableCurve};
+use crate::checks::compare::series::{self, CurveRows, KeyLatencies, ScanTerms, TableCurve};
 use crate::checks::inputs::CheckInputs;
 use crate::database::table::{Keys, TableScope};
 

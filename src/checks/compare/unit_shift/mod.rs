@@ -4,23 +4,18 @@
 //! with every other table of its name. A slice without common keys is compared with the time that a kernel takes at
 //! all, and so is every row.
 
-mod over_bound;
 mod too_long;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use self::over_bound::least_over_bound;
 use self::too_long::too_long;
 use crate::base::stats::{nearest_rank, times_off, upper_median};
 use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::compare::sketch::{
     Sketch, SketchPoint, SketchedTable, Slice, slice_id, slice_name,
 };
-use crate::checks::context::{CrossContext, RowContext};
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, CrossContext, Input, Judge, Judged, RowContext, RuleHead};
 use crate::database::table::number_json;
 use crate::findings::{Finding, Severity, SliceEvidence, wholes};
 

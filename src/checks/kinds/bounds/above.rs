@@ -5,8 +5,7 @@ use serde::Deserialize;
 
 use crate::base::expr::Scope;
 use crate::base::words::{count, plural_verb};
-use crate::checks::context::RowContext;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::{Judge, Judged, RowContext};
 use crate::findings::{Hit, Hits};
 
 /// The limit above which no machine of the system can need the measured time.

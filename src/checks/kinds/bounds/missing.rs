@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::resource::resource;
 use crate::base::expr::{ExprError, Lookup, Scope, Vals, Value};
 use crate::base::words::{names, plural};
-use crate::checks::context::RowContext;
-use crate::checks::judge::Judged;
+use crate::checks::{Judged, RowContext};
 use crate::database::table::Column;
 use crate::findings::{Finding, Hit, HitPart, Hits, Severity};
 use crate::specs::Bound;
@@ -168,4 +166,21 @@ fn finding(
     (!says.is_empty()).then(|| {
         rows.finding_as(severity, says.join("; ")).rows(part.rows.len()).examples(examples)
     })
+}
+
+/// A clause that completes "the time that …": `reading its data takes at the memory bandwidth`.
+pub(super) fn resource(bound: &Bound) -> &str {
+    match bound.name.as_str() {
+        "math" => "the arithmetic takes at the peak rate",
+        "math-in-attn-dtype" => {
+            "the arithmetic takes at the peak rate of attn_dtype (a kernel that computes in the cache's fp8 may be faster)"
+        }
+        "math-in-mla-dtype" => {
+            "the arithmetic takes at the peak rate of mla_dtype (a kernel that computes in the cache's fp8 may be faster)"
+        }
+        "network" => "sending what leaves its node or rack takes at the network card's bandwidth",
+        "memory" => "reading its data takes at the memory bandwidth",
+        "link" => "moving its data takes at the link's bandwidth",
+        other => other,
+    }
 }

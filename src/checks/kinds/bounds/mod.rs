@@ -3,21 +3,20 @@
 
 mod above;
 mod missing;
-mod resource;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use self::above::FarAbove;
-use self::resource::resource;
+use self::missing::resource;
 use crate::base::expr::{ExprError, Scope, Vals};
 use crate::base::words::{Figure, count, plural};
-use crate::checks::context::RowContext;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::{Judge, Judged, RowContext};
 use crate::database::table::number_json;
 use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, RowHit, Severity};
 use crate::specs::Bound;
 use crate::specs::system::{L2_CACHE, MEMORY_BANDWIDTH};
+
+pub use self::above::FarAbove;
 
 /// Limits for measurements below a bound.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,10 +1,14 @@
-//! The reasons why keys repeat.
+//! The reasons why keys repeat, and how far the copies of a key differ.
 
 use std::collections::BTreeSet;
 
-use super::key_copies::{KeyCopies, LOOKED_AT};
-use crate::base::words::names;
-use crate::checks::context::RowContext;
+use crate::base::expr::Vals;
+use crate::base::words::{names, plural};
+use crate::checks::{Judged, RowContext};
+use crate::database::served::rows::{KeyRows, repeats};
+use crate::database::table::Keys;
+use crate::findings::{EXAMPLES, Example, Hit, Hits, Severity};
+use crate::specs::KeyPart;
 
 /// The reason why keys of a table repeat, derived from the columns in which the copies differ.
 pub(super) enum RepeatCause {
@@ -81,4 +85,90 @@ fn models(rows: &RowContext<'_>, groups: &[KeyCopies]) -> Vec<String> {
     let Some(column) = rows.column("model") else { return Vec::new() };
     let named = groups.iter().take(LOOKED_AT).flat_map(|g| &g.rows).filter_map(|r| column.text(*r));
     named.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// The largest number of groups whose copies are compared column by column.
+pub(super) const LOOKED_AT: usize = 1000;
+
+/// A repeated key with all rows that have it, in file order.
+pub(super) struct KeyCopies {
+    pub rows: KeyRows,
+    /// The slowest copy divided by the fastest, for the latency column that differs most.
+    pub spread: f64,
+    pub conflict: bool,
+    /// True if the copies differ by more than 99 of 100 honest reruns do.
+    pub beyond_noise: bool,
+    /// True if each copy belongs to another sweep and these sweeps meet by design.
+    pub by_design: bool,
+}
+
+impl KeyCopies {
+    /// Returns true if the copies are in conflict and differ by more than reruns do.
+    pub fn matters(&self) -> bool {
+        self.conflict && self.beyond_noise
+    }
+}
+
+/// The latency difference between copies of a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct CopySpread {
+    /// The slowest copy divided by the fastest, for the latency column that differs most.
+    pub ratio: f64,
+    /// True if the ratio exceeds the rerun noise at the slowest copy's latency.
+    pub beyond_noise: bool,
+}
+
+impl CopySpread {
+    /// Compares `rows` in each of the latency columns, in ms. `tail` returns the largest ratio that reruns explain at
+    /// a latency. A latency of zero or less next to a positive one has no ratio, but exceeds any noise.
+    pub fn of(rows: &[usize], latencies: &[&Vals<'_, f64>], tail: impl Fn(f64) -> f64) -> Self {
+        let mut spread = Self { ratio: 1.0, beyond_noise: false };
+        for values in latencies {
+            let (least, most) = range(rows, values);
+            if least > 0.0 && most.is_finite() {
+                spread.ratio = spread.ratio.max(most / least);
+                spread.beyond_noise |= most / least > tail(most);
+            } else {
+                spread.beyond_noise |= least < most;
+            }
+        }
+        spread
+    }
+}
+
+/// The fastest and the slowest value of some rows, without NaN; (∞, 0) if there are none.
+pub(super) fn range(rows: &[usize], values: &Vals<'_, f64>) -> (f64, f64) {
+    let times = || rows.iter().map(|row| values.get(*row));
+    (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max))
+}
+
+/// Reports rows that repeat an earlier row in every column. Whole rows are compared since the key is not known.
+pub(super) fn whole_rows<'v>(rows: &'v RowContext<'v>) -> Judged<'v> {
+    let parts: Vec<KeyPart> =
+        rows.whole().columns().filter_map(|(name, _)| KeyPart::column(name)).collect();
+    // The rows may differ in a column whose name no formula can contain, and which is therefore not compared.
+    if parts.len() < rows.whole().columns().count() || parts.is_empty() {
+        return Ok(Hits::new());
+    }
+    let keys = Keys::new(&parts, rows.scope())?;
+    let copies = repeats(&keys.run_hashes(), |_| true, |a, b| keys.equal(a, b));
+    let all: Vec<usize> = copies.into_iter().map(|(row, _)| row).collect();
+    let severity = rows.rule.severity.at_most(Severity::Warning);
+    let hit = Hit::rows(rows.file, all, severity, move |part| {
+        let own = part.rows;
+        let verb = if own.len() == 1 { "repeats" } else { "repeat" };
+        let message =
+            format!("{} {verb} an earlier row exactly, in every column", plural(own.len(), "row"));
+        let keys = Keys::new(&parts, rows.scope()).ok()?;
+        let shown = &own[..own.len().min(EXAMPLES)];
+        let examples = shown.iter().map(|row| Example {
+            row: *row as u64,
+            line: rows.lines().line(*row),
+            key: keys.show(*row),
+            values: Vec::new(),
+        });
+        let finding = rows.finding_as(severity, message).rows(own.len());
+        Some(finding.examples(examples.collect()))
+    });
+    Ok(hit.into_iter().collect())
 }

@@ -1,27 +1,21 @@
 //! The loader's key, more than once in a table.
 
 mod cause;
-mod key_copies;
-mod rivals;
-mod whole_rows;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::cause::RepeatCause;
-use self::key_copies::{KeyCopies, LOOKED_AT};
-pub(crate) use self::rivals::CopySpread;
-use self::rivals::range;
-use self::whole_rows::whole_rows;
+use self::cause::{KeyCopies, LOOKED_AT, RepeatCause, range, whole_rows};
 use crate::base::expr::{ExprError, Vals};
 use crate::base::words::{Figure, count, plural, plural_verb};
-use crate::checks::context::RowContext;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::{Judge, Judged, RowContext};
 use crate::database::served::rows::{KeyRows, copies};
 use crate::database::table::{Keys, OTHER_ROWS, number_json};
 use crate::findings::{EXAMPLES, Example, Finding, Hit, Hits, Severity};
 use crate::specs::{ColumnKind, ColumnSpec, NoiseBands, Serves};
+
+pub(crate) use self::cause::CopySpread;
 
 /// Limits from which on copies of a key contradict each other.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -3,21 +3,16 @@
 
 use std::collections::BTreeMap;
 
-mod column;
-mod stored;
-
-use self::column::{holds, is_read};
-use self::stored::unopened;
+use self::stored::{holds, is_read, unopened};
 use crate::base::error::nearest;
 use crate::base::words::{names, plural_verb};
-use crate::checks::context::{CrossContext, RowContext};
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, CrossContext, Input, Judge, Judged, RowContext, RuleHead};
 use crate::database::catalog::TableFile;
 use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Finding, Severity, wholes};
 use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, StoredType, TableSpec, measured_unit};
+
+mod stored;
 
 /// The largest number of columns in the message; the evidence lists all.
 const SHOWN: usize = 30;

@@ -1,12 +1,12 @@
-//! Finds tables that are stored in a way that the planner's loader cannot open (`rules/loader.yaml`).
+//! Finds tables that are stored in a way that the planner's loader cannot open (`rules/loader.yaml`), and columns of a
+//! wrong type.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use super::column::{holds, is_read};
 use crate::checks::context::RowContext;
-use crate::database::table::StoredAs;
-use crate::specs::{ColumnKind, StoredType};
+use crate::database::table::{Column, StoredAs};
+use crate::specs::{ColumnKind, StoredType, TableSpec};
 
 /// The reasons why the loader cannot open a table or reads wrong columns of it: nested columns, and codecs and types
 /// that it does not know. One clause each.
@@ -69,5 +69,22 @@ fn listed(all: &[impl Display]) -> String {
     match texts.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => texts.concat(),
+    }
+}
+
+/// Returns true for a column that the loader reads: one of its key, its filters, its latency or another measurement.
+pub(super) fn is_read(spec: &TableSpec, name: &str) -> bool {
+    spec.reads(name) || matches!(spec.kind(name), Some(ColumnKind::Measure(_)))
+}
+
+/// Returns true if the cells of a column have the type that a spec asks for.
+pub(super) fn holds(kind: ColumnKind, found: &Column) -> bool {
+    match kind {
+        ColumnKind::Int => matches!(found, Column::Int { .. }),
+        ColumnKind::Bool => matches!(found, Column::Bool { .. }),
+        ColumnKind::Text => matches!(found, Column::Text { .. }),
+        ColumnKind::Number | ColumnKind::Measure(_) => {
+            matches!(found, Column::Int { .. } | Column::Float { .. })
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of another framework than the directory's.
+//! Rows of another framework than the directory's, or of another device than the system's.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,7 @@ use serde::Deserialize;
 
 use super::{RowsByName, in_directory_of, names_backend, origin};
 use crate::base::words::plural_verb;
-use crate::checks::context::RowContext;
-use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::{CheckInputs, Judge, Judged, RowContext};
 use crate::findings::Hits;
 
 /// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
@@ -51,6 +49,39 @@ impl Judge for FrameworkNames {
             format!("{rows} {names} as framework, but the directory is of {backend}")
         };
         let hit = named.hit(rows, "framework", rows.rule.severity, is_wrong, say);
+        Ok(hit.into_iter().chain(new).collect())
+    }
+}
+
+/// The check for rows that name another GPU than that of the system.
+pub struct DeviceNames;
+
+impl Judge for DeviceNames {
+    fn needs(&self) -> CheckInputs {
+        origin()
+    }
+
+    fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
+        let system = rows.system().filter(|system| !system.devices.is_empty());
+        let (Some(system), Some(named)) = (system, RowsByName::of(rows, "device")) else {
+            return Ok(Hits::new());
+        };
+        let wanted = system.devices.join(" or ");
+        let is_own = system.device_matcher();
+        let say = move |names: &str, n| {
+            let rows = plural_verb(n, "row", ["was", "were"]);
+            format!("{rows} measured on {names}, but the system has {wanted}")
+        };
+        let is_known =
+            |name: &str| rows.specs.systems.values().any(|system| system.is_device(name));
+        let new = named.novelty(rows, "device", "", |name| !is_own(name) && !is_known(name));
+        let hit = named.hit(
+            rows,
+            "device",
+            rows.rule.severity,
+            |name| !is_own(name) && is_known(name),
+            say,
+        );
         Ok(hit.into_iter().chain(new).collect())
     }
 }

@@ -1,21 +1,19 @@
 //! The names in rows that state where the rows were measured: device, framework and version.
 
-mod device;
 mod framework;
 mod version;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use self::device::DeviceNames;
-pub use self::framework::FrameworkNames;
-pub use self::version::VersionNames;
-pub(super) use self::version::same_version;
 use crate::base::expr::NULL_CODE;
 use crate::base::words::{names, plural_verb};
-use crate::checks::context::RowContext;
-use crate::checks::inputs::{CheckInputs, Input};
+use crate::checks::{CheckInputs, Input, RowContext};
 use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Hit, Severity};
+
+pub use self::framework::{DeviceNames, FrameworkNames};
+pub use self::version::VersionNames;
+pub(super) use self::version::same_version;
 
 /// The largest number of names in a finding's evidence. A damaged column may have another name in each row.
 const MOST_NAMES: usize = 1000;

@@ -11,9 +11,7 @@ use serde::Deserialize;
 use super::{RowsByName, origin};
 use crate::base::glob::{GlobScope, matcher};
 use crate::base::words::plural_verb;
-use crate::checks::context::RowContext;
-use crate::checks::inputs::CheckInputs;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::{CheckInputs, Judge, Judged, RowContext};
 use crate::findings::{Hit, Severity};
 
 /// Spellings of versions in rows.

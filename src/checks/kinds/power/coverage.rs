@@ -5,8 +5,7 @@ use std::cmp::Reverse;
 use super::Readings;
 use crate::base::words::{count, plural};
 use crate::checks::compare::sketch::{Slice, slice_id, slice_words};
-use crate::checks::context::RowContext;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::{Judge, Judged, RowContext};
 use crate::database::table::NumberedRows;
 use crate::findings::{Hits, SliceEvidence, wholes};
 

@@ -5,8 +5,7 @@ use serde::Deserialize;
 
 use super::{Readings, hit};
 use crate::base::words::{Figure, plural_verb};
-use crate::checks::context::RowContext;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::{Judge, Judged, RowContext};
 use crate::findings::Hits;
 use crate::specs::system::POWER;
 

@@ -4,11 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{profile, report, seal};
-use crate::checks::context::{DirContext, Item, RowContext};
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge, Judged};
+use crate::checks::judge::Judged;
 use crate::checks::kinds::identity::{in_directory_of, names_backend, same_version};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, DirContext, Found, Input, Item, Judge, RowContext, RuleHead};
 use crate::database::sidecar::Meta;
 use crate::findings::{Finding, Severity, wholes};
 

@@ -8,10 +8,7 @@ use serde_json::Value;
 
 use super::{profile, report, seal};
 use crate::base::words::names;
-use crate::checks::context::{Item, RowContext};
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, Found, Input, Item, Judge, Judged, RowContext, RuleHead};
 use crate::database::sidecar::Meta;
 use crate::findings::{Finding, Severity, wholes};
 

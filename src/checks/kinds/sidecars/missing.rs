@@ -1,11 +1,8 @@
-//! Tables without a sidecar that states their origin.
+//! Tables without a sidecar that states their origin, and the markers that older databases have in its place.
 
 use super::seal;
 use crate::base::words::plural_verb;
-use crate::checks::context::{Item, RowContext};
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge, Judged};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, Found, Input, Item, Judge, Judged, RowContext, RuleHead};
 use crate::findings::wholes;
 
 /// The check for tables of the family layout without a sidecar that states their origin.
@@ -51,5 +48,24 @@ impl Judge for SidecarMissing {
                 rule.on_table(file, message)
             })
             .collect()
+    }
+}
+
+/// The check for marker files of the old scheme in a layout that has sidecars.
+pub struct LegacyMarker;
+
+impl Judge for LegacyMarker {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs::of(&[Input::VersionDirs])
+    }
+
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Dir(at) = item else { return Found::new() };
+        if at.dir.place.family.is_none() {
+            return Vec::new();
+        }
+        let message = "this marker file belongs to a scheme that collection_meta.yaml replaced";
+        let finding = |path: &str| rule.on_path(path, message).at(&at.dir.place);
+        at.dir.markers.iter().map(|m| finding(&m.path)).collect()
     }
 }

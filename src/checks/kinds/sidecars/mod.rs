@@ -2,7 +2,6 @@
 
 mod contradiction;
 mod invalid;
-mod legacy;
 mod missing;
 mod profile;
 mod report;
@@ -10,5 +9,4 @@ mod seal;
 
 pub use self::contradiction::Frameworks;
 pub use self::invalid::KnownSidecar;
-pub use self::legacy::LegacyMarker;
-pub use self::missing::SidecarMissing;
+pub use self::missing::{LegacyMarker, SidecarMissing};

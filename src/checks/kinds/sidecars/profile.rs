@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::base::digest::sha256;
 use crate::checks::context::ProfileContext;
-use crate::checks::judge::Found;
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{Found, RuleHead};
 use crate::database::catalog::{Role, TableFile};
 use crate::database::profile::{PinnedFile, Profile};
 use crate::database::source::Entry;

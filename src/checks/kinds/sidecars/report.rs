@@ -2,8 +2,7 @@
 
 use crate::base::words::count;
 use crate::checks::context::ReportContext;
-use crate::checks::judge::Found;
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{Found, RuleHead};
 use crate::database::collection_report::{CollectionReport, ReportedTable};
 use crate::database::source::Entry;
 

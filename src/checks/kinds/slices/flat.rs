@@ -1,4 +1,5 @@
-//! Tables whose latencies do not grow with the work, far above what a launch or the operation's fastest point takes.
+//! Tables whose latencies do not grow with the work, far above what a launch or the operation's fastest point takes,
+//! and tables that are almost all zero, where single zeros are right.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -91,4 +92,25 @@ impl FlatLimits {
         };
         &series[..series.iter().take_while(is_flat).count().max(1)]
     }
+}
+
+/// Finds a measured column that is zero in at least a `share` of the rows although no condition in the spec says that
+/// they must be zero.
+pub(super) fn zeros(rows: &RowContext<'_>, share: f64) -> Option<OddSlice> {
+    let (name, _) = rows.spec.measures().next()?;
+    let rule = rows.spec.zero.get(name)?;
+    if !rule.columns().is_empty() {
+        return None;
+    }
+    let column = rows.column(name)?;
+    let zeros: Vec<usize> = (0..rows.count).filter(|row| column.number(*row) == 0.0).collect();
+    if (zeros.len() as f64) < share * rows.count as f64 {
+        return None;
+    }
+    let says = format!(
+        "{name} is 0 in {} of {} rows: single zeros are right here, but a table of zeros is not a measurement. If it is a difference of two times, look for a slow kernel on the side that is subtracted",
+        count(zeros.len()),
+        count(rows.count)
+    );
+    Some(OddSlice { says, rows: zeros })
 }

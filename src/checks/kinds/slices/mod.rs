@@ -8,7 +8,6 @@ mod ignored;
 mod odd;
 mod pairs;
 mod work;
-mod zeros;
 
 use std::collections::BTreeSet;
 
@@ -17,15 +16,13 @@ use serde::Deserialize;
 
 use self::cards::CardLimits;
 use self::cliffs::CliffLimits;
-use self::flat::FlatLimits;
+use self::flat::{FlatLimits, zeros};
 use self::ignored::IgnoredLimits;
 use self::odd::OddSlice;
 use self::pairs::{DtypePair, FloorLimits, Proportion, SlicesOfDtypes};
 use self::work::WorkLimits;
-use self::zeros::zeros;
 use crate::base::words::count;
-use crate::checks::context::RowContext;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::{Judge, Judged, RowContext};
 use crate::findings::{Finding, Hit, Hits, Severity};
 
 /// The sentence of the info on several tables of zeros, without their names.

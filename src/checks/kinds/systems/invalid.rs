@@ -6,10 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::words::Figure;
-use crate::checks::context::Item;
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, Found, Input, Item, Judge, RuleHead};
 
 /// The fields that a system YAML must or may have.
 #[derive(Debug, Deserialize, JsonSchema)]

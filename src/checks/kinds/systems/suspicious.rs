@@ -8,10 +8,7 @@ use serde::Deserialize;
 use super::known::{KnownFigures, plain};
 use crate::base::error::nearest;
 use crate::base::expr::{Expr, Lookup, Scope, Value};
-use crate::checks::context::{Item, SystemContext};
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, Found, Input, Item, Judge, RuleHead, SystemContext};
 use crate::specs::system::System;
 
 /// The comparisons of a system's figures: with each other, with known systems and with the system's own tables.

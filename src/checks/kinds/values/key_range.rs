@@ -4,12 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::WrongRowsByFault;
-use super::dtypes::unknown_dtypes;
-use super::kernels::outside_choices;
+use super::dtypes::{outside_choices, unknown_dtypes};
 use super::whole_table::{mixed_rows, null_rows};
 use crate::base::expr::{Expr, Scope};
-use crate::checks::context::RowContext;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::{Judge, Judged, RowContext};
 use crate::database::served::rows::guarded_rows;
 use crate::database::table::Column;
 use crate::findings::Severity;

@@ -1,7 +1,6 @@
 //! Cells by themselves: measurements that are not numbers, zero or negative, keys out of range.
 
 mod dtypes;
-mod kernels;
 mod key_range;
 mod not_finite;
 mod not_positive;

@@ -1,8 +1,7 @@
 //! NaN, infinities and nulls among the measurements.
 
 use super::WrongRowsByFault;
-use crate::checks::context::RowContext;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::{Judge, Judged, RowContext};
 use crate::database::table::Column;
 
 /// The check for NaN, infinities and nulls among the measurements.

@@ -1,8 +1,7 @@
 //! Measurements of zero or less.
 
 use super::WrongRowsByFault;
-use crate::checks::context::RowContext;
-use crate::checks::judge::{Judge, Judged};
+use crate::checks::{Judge, Judged, RowContext};
 use crate::database::table::Column;
 use crate::findings::Severity;
 

@@ -1,13 +1,7 @@
 //! Waivers themselves: those past their date, those that match nothing.
 
-mod expired;
-mod unused;
-
-pub use self::expired::WaiverExpired;
-pub use self::unused::WaiverUnused;
-use crate::checks::context::WaiverContext;
-use crate::checks::judge::Found;
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, Found, Input, Item, Judge, RuleHead, WaiverContext};
+use crate::findings::{Severity, exceptions};
 
 /// One finding on the waivers file with all faults in `wrong`; none if there are none.
 fn finding(rule: RuleHead<'_>, at: &WaiverContext<'_>, wrong: &[String]) -> Found {
@@ -15,4 +9,35 @@ fn finding(rule: RuleHead<'_>, at: &WaiverContext<'_>, wrong: &[String]) -> Foun
         return Found::new();
     }
     vec![rule.on_path(at.path, wrong.join("; "))]
+}
+
+/// The check for waivers that match nothing.
+pub struct WaiverUnused;
+
+impl Judge for WaiverUnused {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs::of(&[Input::Waivers])
+    }
+
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Waivers(at) = item else { return Found::new() };
+        finding(rule, at, at.unused)
+    }
+}
+
+/// The check for waivers past their date.
+pub struct WaiverExpired;
+
+impl Judge for WaiverExpired {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs::of(&[Input::Waivers])
+    }
+
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Waivers(at) = item else { return Found::new() };
+        // The owners' exceptions are judged by their own gate, too, so they are at most a warning here.
+        let is_own = at.path != exceptions::PATH;
+        let most = if is_own { Severity::Error } else { Severity::Warning };
+        finding(RuleHead { severity: rule.severity.at_most(most), ..rule }, at, at.expired)
+    }
 }

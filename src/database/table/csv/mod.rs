@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use self::cells::Cells;
 use super::lines::{LineCounter, RowLines, past_line_end};
 use super::{Column, Table, TableFault, Torn};
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::database::limits::{LONGEST_LINE, MOST_CELLS, MOST_COLUMNS};
 use crate::specs::ColumnKind;
 

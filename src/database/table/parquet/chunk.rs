@@ -6,7 +6,7 @@ use crate::specs::Codec;
 
 /// A row group of a Parquet file.
 #[derive(Debug)]
-pub(super) struct ChunkGroup {
+pub(crate) struct ChunkGroup {
     pub(super) rows: usize,
     /// The chunks of all leaves, in the order of the schema.
     pub(super) chunks: Vec<Chunk>,
@@ -14,7 +14,7 @@ pub(super) struct ChunkGroup {
 
 /// The pages of a column in a row group.
 #[derive(Debug)]
-pub(super) struct Chunk {
+pub(crate) struct Chunk {
     /// The position of the pages in the file.
     pub(super) range: Range<usize>,
     /// The stated start of the first data page; `None` if no dictionary is stated before it.

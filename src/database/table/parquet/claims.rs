@@ -12,9 +12,8 @@ use polars_parquet_format::{
     BloomFilterHeader, ColumnChunk, ColumnMetaData, OffsetIndex, RowGroup,
 };
 
-use super::chunk::{Chunk, ChunkGroup};
-use super::errors::{ColumnError, FileError};
 use super::walk::{PageWalk, size};
+use super::{Chunk, ChunkGroup, ColumnError, FileError};
 use crate::database::limits::MOST_FOOTER;
 
 /// The fields in which a copy of a column's metadata must equal the footer's.

@@ -14,11 +14,10 @@ use polars_parquet::read::{
     BasicDecompressor, Filter, PageReader, PhysicalType, column_iter_to_arrays,
 };
 
-use super::chunk::ChunkGroup;
-use super::errors::{ColumnError, one_line};
 use super::footer::Footer;
 use super::pages::{BoundedPages, Pages};
 use super::text::{self, owned};
+use super::{ChunkGroup, ColumnError, one_line};
 use crate::database::table::{CodedColumn, Column};
 
 /// Decodes a column of a type. `leaves` are the indices of the column's leaves in the Parquet schema.

@@ -11,9 +11,7 @@ use polars_parquet::read::FileMetadata;
 use polars_parquet_format::thrift::protocol::{TCompactInputProtocol, TCompactOutputProtocol};
 use polars_parquet_format::{ColumnChunk, ColumnMetaData, FileMetaData, KeyValue, SchemaElement};
 
-use super::chunk::{Chunk, ChunkGroup};
-use super::errors::{ColumnError, FileError, one_line};
-use super::{claims, codec};
+use super::{Chunk, ChunkGroup, ColumnError, FileError, claims, codec, one_line};
 use crate::database::limits::{LONGEST_NAME, MOST_CELLS, MOST_COLUMNS, MOST_FOOTER};
 
 /// The maximal nesting depth of columns.

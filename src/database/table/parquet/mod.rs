@@ -23,8 +23,8 @@ use polars_arrow::datatypes::{ArrowDataType, ArrowSchema};
 use polars_parquet::read::infer_schema;
 use polars_parquet::read::schema::parquet_to_arrow_schema;
 
-use self::errors::FileError;
-pub(super) use self::errors::one_line;
+pub(crate) use self::chunk::{Chunk, ChunkGroup};
+pub(super) use self::errors::{ColumnError, FileError, one_line};
 use self::footer::Footer;
 use super::{Column, Table, TableFault, Wanted};
 

@@ -14,12 +14,10 @@ use polars_parquet_format::{
     DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, PageHeader, PageType,
 };
 
-use super::chunk::Chunk;
 use super::codec::Decompressor;
-use super::errors::ColumnError;
 use super::runs::{ones, take};
-use super::values;
 use super::walk::{PageWalk, RawPage, size};
+use super::{Chunk, ColumnError, values};
 use crate::database::limits::MOST_BYTES;
 use crate::specs::Codec;
 

@@ -3,9 +3,8 @@
 use polars_parquet_format::thrift::protocol::TCompactInputProtocol;
 use polars_parquet_format::{PageHeader, PageType};
 
-use super::chunk::Chunk;
-use super::errors::ColumnError;
 use super::runs::take;
+use super::{Chunk, ColumnError};
 use crate::database::limits::LONGEST_TEXT;
 
 /// The maximal size of texts in a page's header in bytes. Its statistics contain a smallest and a largest

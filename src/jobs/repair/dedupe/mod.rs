@@ -13,8 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::restate::TableContent;
 use super::{DiskChange, Refused, RepairOptions, refusals};
-use crate::base::error::{Error, Result, unknown};
-use crate::base::exit::Exit;
+use crate::base::error::{Error, Exit, Result, unknown};
 use crate::base::words::{Figure, count, plural, plural_verb};
 use crate::database::table::Table;
 use crate::specs::Serves;

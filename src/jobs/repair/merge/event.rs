@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use serde_yaml::Spanned;
 
-use crate::base::reason::Reason;
+use crate::base::error::Reason;
 use crate::base::yaml;
 use crate::jobs::repair::SidecarError;
 

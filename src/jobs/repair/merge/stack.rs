@@ -150,13 +150,10 @@ fn check_columns(model: &Table, file: &str, table: &Table) -> Result<(), MergeFa
 
 /// Joins a column of several tables. Only a column of power may be missing in a table; its rows then have 0 W,
 /// because the planner cannot read nulls.
-fn joined<'a>(
-    tables: impl Iterator<Item = &'a Table> + Clone,
-    name: &str,
-) -> Result<Column, String> {
+fn joined<'a>(all: impl Iterator<Item = &'a Table> + Clone, name: &str) -> Result<Column, String> {
     let zeros = |table: &Table| Column::Float { values: vec![0.0; table.rows], nulls: None };
-    let absent: Vec<Column> = tables.clone().map(zeros).collect();
-    let parts = tables.zip(&absent).map(|(t, zeros)| t.column(name).unwrap_or(zeros));
+    let absent: Vec<Column> = all.clone().map(zeros).collect();
+    let parts = all.zip(&absent).map(|(t, zeros)| t.column(name).unwrap_or(zeros));
     let parts: Vec<&Column> = parts.collect();
     Column::joined(&parts).map_err(|why| format!("column {name} contains {why}"))
 }

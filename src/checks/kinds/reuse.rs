@@ -1,10 +1,8 @@
-//! Declared reuse from versions that do not have the table.
+//! Faults of `reuse.yaml`: donor versions without the table, and reuse of tables that may not be reused.
 
 use crate::base::words::{names, plural_verb};
-use crate::checks::context::{DirContext, Item};
-use crate::checks::inputs::{CheckInputs, Input};
-use crate::checks::judge::{Found, Judge};
-use crate::checks::rule_head::RuleHead;
+use crate::checks::{CheckInputs, DirContext, Found, Input, Item, Judge, RuleHead};
+use crate::specs::Filling;
 
 /// The check for a `reuse.yaml` that cannot be read, or that names donor versions without the table.
 pub struct ReuseInvalid;
@@ -49,4 +47,35 @@ fn has_table(at: &DirContext<'_>, version: &str, table: &str) -> bool {
     let dir = at.catalog.dirs.get(&format!("{parent}/{version}"));
     let holds = |i: &usize| at.catalog.tables[*i].table == table;
     dir.is_some_and(|d| d.path != at.dir.path && d.tables.iter().any(holds))
+}
+
+/// The check for declared reuse of tables that the loader takes only from their own version.
+pub struct ReuseForbidden;
+
+impl Judge for ReuseForbidden {
+    fn needs(&self) -> CheckInputs {
+        CheckInputs::of(&[Input::VersionDirs])
+    }
+
+    fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
+        let Item::Dir(at) = item else { return Found::new() };
+        let (Some(entry), Some(Ok(reuse))) = (&at.dir.reuse, at.reuse) else { return Vec::new() };
+        // A family none of whose tables may be reused is forbidden as a whole, even for unknown tables.
+        let family = at.dir.place.family.as_deref().unwrap_or_default();
+        let mut of_family = at.specs.tables.values().filter(|t| t.family == family).peekable();
+        let closed = of_family.peek().is_some() && of_family.all(|t| t.filling != Filling::Always);
+        let alone = |table: &str| {
+            at.specs.tables.get(table).map_or(closed, |t| t.filling != Filling::Always)
+        };
+        let mut wrong: Vec<&str> =
+            reuse.reuse.iter().map(|d| d.table.as_str()).filter(|t| closed || alone(t)).collect();
+        wrong.dedup();
+        if wrong.is_empty() {
+            return Vec::new();
+        }
+        let message =
+            format!("{} cannot be reused; the loader ignores these declarations", wrong.join(", "));
+        let finding = rule.on_path(&entry.path, message);
+        vec![finding.at(&at.dir.place).parts(wrong)]
+    }
 }
