@@ -108,7 +108,7 @@ fn innocent_commits_pass() {
     added     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
         +1 -0 ~0 rows, 0 → 1
     added     systems/h200_sxm.yaml
-    Added version: 1 table of h200_sxm vllm 0.24.0; 1 row; no table to compare with
+    Added version: 1 table (gemm) of h200_sxm vllm 0.24.0; 1 row; no table to compare with
     Change: append-only; tables: 1 added; rows: 1 added, 0 removed, 0 changed; other files: 1 added
     Facts changed: systems/h200_sxm.yaml added
     Versions new to select: h200_sxm vllm 0.24.0
@@ -137,7 +137,7 @@ fn a_bad_table_does_not_pass() {
     $ perfdb-gate sanity --base-ref HEAD --inconclusive pass
     modified  systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
         +1 -0 ~0 rows, 2 → 3
-    Rows added: 1 table of h200_sxm vllm 0.24.0; 0 new keys; the 2 existing keys keep their latencies
+    Rows added: 1 table (gemm) of h200_sxm vllm 0.24.0; 0 new keys; the 2 existing keys keep their latencies
     Change: append-only; tables: 1 modified; rows: 1 added, 0 removed, 0 changed
 
     systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt

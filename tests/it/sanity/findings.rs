@@ -57,7 +57,7 @@ fn a_finding_splits_into_what_the_head_brings_and_what_was_there() {
     $ perfdb-gate sanity --root [tmp] --base-ref main
     modified  systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt
         +1 -0 ~0 rows, 3 → 4
-    Rows added: 1 table of h200_sxm vllm 0.24.0; 1 new key; the 3 existing keys keep their latencies
+    Rows added: 1 table (gemm) of h200_sxm vllm 0.24.0; 1 new key; the 3 existing keys keep their latencies
     Change: append-only; tables: 1 modified; rows: 1 added, 0 removed, 0 changed
 
     existing findings: 1 (1 latency-not-positive); --format json lists them

@@ -48,7 +48,7 @@ fn an_added_version_is_compared_with_the_version_before_it() {
     holds(
         &text,
         &[
-            "**Added version**: 1 table of `h200_sxm` vllm 0.25.0; 13 rows; largest median change: gemm × 0.50 against 0.24.0; farthest key: gemm × 0.50 at m=",
+            "**Added version**: 1 table (gemm) of `h200_sxm` vllm 0.25.0; 13 rows; largest median change: gemm × 0.50 against 0.24.0; farthest key: gemm × 0.50 at m=",
             "Added: each key's latency / that of the nearest table, `h200_sxm vllm 0.25.0 against 0.24.0`",
             "- 1 new key of gemm: m 8192",
             "| | median of ratios,<br>medians in ms | 90 %<br>of ratios | common keys,<br>− gone + new | beyond<br>reruns |",
@@ -68,7 +68,7 @@ fn a_power_column_without_a_reading_is_no_obstacle() {
         let text = comment(&[("0.24.0", with(0.01, power))], |tree| {
             tree.file(&of("0.24.0"), with(0.02, power));
         });
-        holds(&text, &["**Measured again**: 1 table of `h200_sxm` vllm 0.24.0"]);
+        holds(&text, &["**Measured again**: 1 table (gemm) of `h200_sxm` vllm 0.24.0"]);
     }
     let text = comment(&[("0.24.0", with(0.01, "0.0,700.0"))], |tree| {
         tree.file(&of("0.24.0"), with(0.01, "350.0,700.0"));
@@ -103,7 +103,7 @@ fn lost_is_what_no_version_serves_and_the_rest_is_no_longer_here() {
     holds(
         &text,
         &[
-            "**Pruned**: 1 table of `h200_sxm` vllm 0.23.0; 12 rows removed; 2 keys lost (2 of `h200_sxm` vllm gemm)",
+            "**Pruned**: 1 table (gemm) of `h200_sxm` vllm 0.23.0; 12 rows removed; 2 keys lost (2 of `h200_sxm` vllm gemm)",
             "Lost: keys that no query reaches any more, `h200_sxm vllm`",
             "| | lost of<br>removed keys | what answers instead |",
             "| `gemm` | 2 of 12 | nothing, 1 sweep ends earlier in 0.24.0 |",
@@ -130,7 +130,7 @@ fn an_overlay_states_the_filled_rows_and_a_rekey_the_values() {
     holds(
         &text,
         &[
-            "**Overlay**: 1 table of `h200_sxm` vllm 0.24.0; power, `power_limit`; medians of power by table 370 … 370 W; 11 rows measured, 1 empty",
+            "**Overlay**: 1 table (gemm) of `h200_sxm` vllm 0.24.0; power, `power_limit`; medians of power by table 370 … 370 W; 11 rows measured, 1 empty",
             "| `gemm` | 11 of 12 | 1 | 370 W (325 … 415) |",
         ],
     );
@@ -141,7 +141,7 @@ fn an_overlay_states_the_filled_rows_and_a_rekey_the_values() {
     holds(
         &text,
         &[
-            "**Rekeyed**: 1 table of `h200_sxm` vllm 0.24.0; k of 12 keys, the measurements stay",
+            "**Rekeyed**: 1 table (gemm) of `h200_sxm` vllm 0.24.0; k of 12 keys, the measurements stay",
             "| `h200_sxm vllm 0.24.0 (1 table)` | k 128 → 256 | 12 |",
         ],
     );

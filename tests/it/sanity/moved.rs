@@ -103,7 +103,7 @@ fn latencies_that_become_negative_are_not_called_unchanged() {
     let root = tree.path().display().to_string();
     let text = crate::common::run(&["sanity", "--root", &root, "--base-ref", "main"]).out();
     let line = text.lines().find(|line| line.starts_with("Measured again: ")).unwrap_or_default();
-    insta::assert_snapshot!(line, @"Measured again: 1 table of h200_sxm vllm 0.24.0; 0 of 40 keys moved by over 5 %; 3 keys got or lost a latency that is not above zero");
+    insta::assert_snapshot!(line, @"Measured again: 1 table (gemm) of h200_sxm vllm 0.24.0; 0 of 40 keys moved by over 5 %; 3 keys got or lost a latency that is not above zero");
 }
 
 #[test]
