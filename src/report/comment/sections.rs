@@ -120,7 +120,7 @@ impl<'a> Sections<'a> {
         left_out.count(view.raw.counts.infos as usize, "new info");
         left_out.count(view.raw.counts.waived as usize, "waived finding");
         Self {
-            verdict: verdict(view),
+            verdict: verdict(view, &extras),
             decision,
             notes: view.changed_rules(),
             kinds: changes.map_or(&[], |changes| &changes.kinds),
@@ -184,7 +184,7 @@ impl LeftOut {
 /// Words the first steps of the causes that a predicate selects, for at most [`STEPS`] rules.
 fn steps(causes: &[CauseSection<'_>], is_meant: impl Fn(&CauseSection<'_>) -> bool) -> String {
     let steps = causes.iter().filter(|cause| is_meant(cause)).filter_map(CauseSection::first_step);
-    let steps = steps.take(STEPS).map(|(rule, step)| format!("{step} ({rule})."));
+    let steps = steps.take(STEPS).map(|(rule, step)| format!("{rule}: {step}."));
     steps.collect::<Vec<_>>().join(" ")
 }
 
@@ -240,7 +240,7 @@ fn not_compared(view: &ReportView<'_>) -> String {
 }
 
 /// The verdict and the number of new errors and warnings.
-fn verdict(view: &ReportView<'_>) -> String {
+fn verdict(view: &ReportView<'_>, extras: &Extras<'_>) -> String {
     let counts = view.raw.counts;
     let (errors, warnings) = (counts.errors as usize, counts.warnings as usize);
     let found = match (errors, warnings) {
@@ -250,7 +250,10 @@ fn verdict(view: &ReportView<'_>) -> String {
         _ => format!("{}, {}", plural(errors, "new error"), plural(warnings, "new warning")),
     };
     match view.outcome.verdict {
-        RunVerdict::Inconclusive => format!("❔ inconclusive, {found}"),
+        RunVerdict::Inconclusive if extras.inconclusive_passes => {
+            format!("❔ inconclusive, {found}")
+        }
+        RunVerdict::Inconclusive => format!("❔ blocked as inconclusive, {found}"),
         RunVerdict::Failed => format!("❌ {found}"),
         RunVerdict::Clean if errors + warnings > 0 => format!("⚠️ {found}"),
         RunVerdict::Clean => format!("✅ {found}"),

@@ -123,7 +123,8 @@ fn most(tables: &[KindTable], kind: Kind) -> Option<String> {
     let table = tables.iter().find(|table| table.kind == Some(kind))?;
     let row = table.rows.first()?;
     let name = [&*row.table, &*row.slice].join(" ");
-    Some(format!("largest median change: {} {}", name.trim(), row.moved.as_ref()?))
+    let what = if kind == Kind::Added { "ratio" } else { "change" };
+    Some(format!("largest median {what}: {} {}", name.trim(), row.moved.as_ref()?))
 }
 
 fn rekeyed(changed: &[&TableDiff]) -> String {

@@ -48,7 +48,7 @@ fn an_added_version_is_compared_with_the_version_before_it() {
     holds(
         &text,
         &[
-            "**Added version**: 1 table (gemm) of `h200_sxm` vllm 0.25.0; 13 rows; largest median change: gemm × 0.50 against 0.24.0; farthest key: gemm × 0.50 at m=",
+            "**Added version**: 1 table (gemm) of `h200_sxm` vllm 0.25.0; 13 rows; largest median ratio: gemm × 0.50 against 0.24.0; farthest key: gemm × 0.50 at m=",
             "Added: each key's latency / that of the nearest table, `h200_sxm vllm 0.25.0 against 0.24.0`",
             "- 1 new key of gemm: m 8192",
             "| | median of ratios,<br>medians in ms | 90 %<br>of ratios | common keys,<br>− gone + new | beyond<br>reruns |",
