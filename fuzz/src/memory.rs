@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use perfdb_gate::base::error::{Error, Result};
-use perfdb_gate::database::source::{Dated, Entry, EntryKind, ReadError, Source};
+use perfdb_gate::database::source::{AgedFile, Entry, EntryKind, ReadError, Source};
 
 /// What stands between the files of an input.
 const NEXT: char = '\u{1}';
@@ -75,7 +75,7 @@ impl Source for Memory {
         Err(alone())
     }
 
-    fn age(&self, _: Dated<'_>, _: Dated<'_>) -> Option<Ordering> {
+    fn age(&self, _: AgedFile<'_>, _: AgedFile<'_>) -> Option<Ordering> {
         None
     }
 }

@@ -96,7 +96,7 @@ impl CatalogComparison {
             .tables
             .values()
             .map(|spec| &**spec)
-            .filter(|spec| !specs.layouts.declare(&spec.name))
+            .filter(|spec| !specs.layouts.any_declares(&spec.name))
             .collect();
         let listable = |spec: &&&TableSpec| found.is_some() && !spec.family.is_empty();
         for spec in own.iter().filter(listable) {

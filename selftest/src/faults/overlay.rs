@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use perfdb_gate::base::error::Result;
-use perfdb_gate::database::source::{Dated, Entry, EntryKind, ReadError, Source};
+use perfdb_gate::database::source::{AgedFile, Entry, EntryKind, ReadError, Source};
 
 /// The replacement of a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,7 +86,7 @@ impl Source for Overlay<'_> {
 
     /// Planted files are the latest; `CrossContext::later` checks this before it asks for the
     /// history.
-    fn age(&self, a: Dated<'_>, b: Dated<'_>) -> Option<Ordering> {
+    fn age(&self, a: AgedFile<'_>, b: AgedFile<'_>) -> Option<Ordering> {
         self.below.age(a, b)
     }
 }
