@@ -242,7 +242,8 @@ mod tests {
         let one = |findings| report(diff(1, "gemm"), findings);
         let free = "Nothing blocks this pull request";
         let says = |report: &Report, fail_on| decision(report, fail_on, Extras::default());
-        assert_eq!(says(&one(Vec::new()), error), format!("{free}."));
+        let merge = format!("{free}: merge it if what changed is intended.");
+        assert_eq!(says(&one(Vec::new()), error), merge);
         let warned = one(vec![found(Severity::Warning)]);
         assert_eq!(says(&warned, error), format!("{free}; 1 new finding is worth a look."));
         assert!(
@@ -256,7 +257,7 @@ mod tests {
         );
         assert_eq!(says(&failed, None), format!("{free}; 2 new findings are worth a look."));
         let known = one(vec![finding("a", "m", false)]);
-        assert_eq!(says(&known, error), format!("{free}."), "existing findings do not block");
+        assert_eq!(says(&known, error), merge, "existing findings do not block");
 
         let empty = report(Diff::default(), Vec::new());
         let nothing = says(&empty, error);
