@@ -1,4 +1,4 @@
-//! How a run ends: its exit code, and the error of a run that could not do its work (exit code 2).
+//! Exit codes, and the error of a run that could not do its work (exit code 2).
 //!
 //! Problems in the data are [`Finding`](crate::findings::Finding)s, never errors. A [`Reason`] may become either.
 

@@ -2,7 +2,7 @@
 //!
 //! In reading order:
 //!
-//! - `error`: How a run ends: its exit code, and the error of a run that could not do its work.
+//! - `error`: Exit codes, and the error of a run that could not do its work.
 //! - `words`: Formats counts, figures and names for sentences.
 //! - `escape`: Texts from data, escaped so that they do nothing in a terminal, a CI runner or a file name.
 //! - `stats`: Statistics for verdicts: medians with intervals, quantiles and counts, and the precision with which

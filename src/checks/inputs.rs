@@ -1,5 +1,5 @@
-//! What a check is given besides its own parameters: the head of its rule, to write findings, and the inputs that it
-//! needs, facts about tables and databases that are gathered only where a rule of the run needs them.
+//! The arguments of a check besides its own parameters: the head of its rule, which creates findings, and its inputs.
+//! Inputs are facts about tables and databases, which are gathered only if a rule of the run needs them.
 
 use crate::base::error::Error;
 use crate::base::expr::ExprError;

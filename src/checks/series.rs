@@ -144,7 +144,7 @@ impl<'k> Sweep<'k> {
         self.axes.iter().map(along).collect()
     }
 
-    /// The series of the given rows along an axis, ordered by their hashes. Of rows with the same size in a series,
+    /// The series of the given rows along an axis, ordered by their hashes. If rows of a series have the same size,
     /// only the first is used.
     pub(crate) fn along(
         &self,
@@ -168,7 +168,7 @@ impl<'k> Sweep<'k> {
 
 impl AxisSeries {
     /// Builds the series along an axis from pairs of a row and the number of its series, which is less than `count`.
-    /// Of rows with the same size in a series only one is used: the first, unless `is_better` prefers a later one.
+    /// If rows of a series have the same size, one is used: the first, unless `is_better` prefers a later one.
     /// Series with fewer than three points are left out.
     pub(super) fn along(
         axis: &AxisSizes<'_>,

@@ -20,7 +20,7 @@ const ERRORS: &str = "ERROR |ERROR:|ERROR]|CRITICAL|FATAL|): error|: error:|: er
 /// Parts of lines that are warnings: log levels, and warnings of Python and of compilers.
 const WARNINGS: [&str; 4] = ["WARN", "Warning: ", ": warning:", ": warning #"];
 
-/// What the standard error of a runner contained, over all its restarts.
+/// The errors and warnings that a runner wrote to its standard error, over all its restarts.
 #[derive(Default)]
 pub(super) struct StandardError {
     /// The complaints that were not taken yet.

@@ -47,7 +47,7 @@ struct WishedTable<'a> {
     served: BTreeSet<usize>,
 }
 
-/// What to measure for one table.
+/// The points to measure for one table.
 #[derive(Default)]
 struct Target {
     points: Vec<RerunPoint>,

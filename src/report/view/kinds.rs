@@ -56,7 +56,7 @@ fn tables_of(tables: &[&TableDiff]) -> String {
     let short: BTreeSet<String> = tables.iter().map(|table| short(&table.table)).collect();
     let count = plural(tables.len(), "table");
     match short.len() {
-        1..=NAMED => format!("{count} ({})", short.into_iter().collect::<Vec<_>>().join(", ")),
+        1..=NAMED => format!("{count} ({})", names(short.iter().map(String::as_str))),
         _ => count,
     }
 }

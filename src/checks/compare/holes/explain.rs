@@ -144,7 +144,7 @@ impl Scope for UnservedKeys<'_> {
             "system" => text(&place.system),
             "backend" => text(&place.backend),
             "version" => text(&place.version),
-            // Whether a key is served that is at least as large along every axis, or at most as large.
+            // True if another key that is at least (or at most) as large along every axis is served.
             "larger_served" => self.is_served(|other, key| self.grid.is_as_large(other, key)),
             "smaller_served" => self.is_served(|other, key| self.grid.is_as_large(key, other)),
             "missing_share" => Value::Number(Vals::Rows(self.missing_share().into())),

@@ -122,7 +122,7 @@ pub fn scan(
     let mut found = Scan::default();
     let time = |row: u32| latency.get(row as usize);
     let is_timed = |row: u32| time(row) > 0.0 && time(row) < f64::INFINITY && loaded(row as usize);
-    // Of several rows with the same key, the fastest is the least disturbed.
+    // If several rows have the same key, the fastest one was disturbed least.
     let is_faster = |a: u32, b: u32| time(a) < time(b);
     let sample = 0..if terms.bends.is_some() { table.rows as u32 } else { 0 };
     let sample: Vec<u32> = sample.filter(|row| sampled(*row)).collect();

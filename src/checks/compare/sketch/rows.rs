@@ -32,7 +32,7 @@ impl ReadRows<'_> {
         let hashes = self.keys.hashes();
         let point = |row: usize| (hashes[row], self.latency.get(row));
         let rows = 0..hashes.len();
-        // Of the rows with one key, the loader serves the one with the first rank.
+        // The loader serves the row with the first rank among those with the same key.
         match self.ranks {
             Some(ranks) => {
                 let mut order: Vec<usize> = rows.filter(timed).collect();
