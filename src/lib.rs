@@ -47,6 +47,9 @@
 //! class of change  what happened to a row between two states: added, removed, changed, rekeyed
 //! ```
 
+// `pub` is for what the program, the tests, the fuzzers and the selftest use; the rest is `pub(crate)`.
+#![warn(unreachable_pub)]
+
 pub mod base;
 
 pub mod specs;

@@ -35,7 +35,7 @@ impl Child {
     /// # Errors
     ///
     /// If the command cannot be started.
-    pub fn start(command: &mut Command) -> std::io::Result<Self> {
+    pub(crate) fn start(command: &mut Command) -> std::io::Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         #[cfg(unix)]
         {
@@ -54,7 +54,7 @@ impl Child {
     }
 
     /// The command's exit status, if it ends within one second.
-    pub fn ended(&mut self) -> Option<ExitStatus> {
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         for _ in 0..20 {
             match self.process.try_wait() {
                 Ok(Some(status)) => return Some(status),
@@ -128,7 +128,7 @@ impl PythonFolder {
     /// # Errors
     ///
     /// If the temporary folder cannot be written.
-    pub fn new() -> std::io::Result<Self> {
+    pub(crate) fn new() -> std::io::Result<Self> {
         let folder = tempfile::tempdir()?;
         let _removed = RemovedOnSignal::new(Leftover::Folder(folder.path().to_owned()));
         std::fs::create_dir(folder.path().join("empty"))?;
@@ -136,13 +136,13 @@ impl PythonFolder {
     }
 
     /// Returns the path of the temporary folder, for files of the caller. The program itself runs in a subfolder.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// Returns the command that runs a program's source. Python is isolated (`-I`): it imports nothing of the
     /// working folder, of the environment's `PYTHONPATH` or of the user's own packages.
-    pub fn command(&self, python: &Path, source: &str) -> Command {
+    pub(crate) fn command(&self, python: &Path, source: &str) -> Command {
         let mut command = Command::new(python);
         command.args(["-I", "-c", source]).current_dir(self.path().join("empty"));
         command

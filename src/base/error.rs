@@ -44,7 +44,7 @@ impl Error {
 
 /// Returns the known name that is spelled most like `name`, in upper or lower case, or `None` if no known name
 /// is similar.
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let scored = known.into_iter().map(|k| (strsim::jaro_winkler(&name, &k.to_lowercase()), k));
     let near = scored.filter(|(score, _)| *score > 0.75);
@@ -53,7 +53,11 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 
 /// Creates the error for a name that is not in `known`. The hint lists the known names and the most similar
 /// one.
-pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
+pub(crate) fn unknown<'a>(
+    what: &str,
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Error {
     let mut known: Vec<&str> = known.into_iter().collect();
     known.sort_unstable();
     known.dedup();

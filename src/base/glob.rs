@@ -14,7 +14,7 @@ const DEEPEST: usize = 8;
 
 /// The kind of text that a pattern matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GlobScope {
+pub(crate) enum GlobScope {
     /// Names: `*` matches any run of characters.
     Names,
     /// Paths: `*` matches within one folder, `**` across folders.
@@ -22,12 +22,12 @@ pub enum GlobScope {
 }
 
 /// Compiles a pattern. The error is one line.
-pub fn matcher(pattern: &str, of: GlobScope) -> Result<GlobMatcher, Reason> {
+pub(crate) fn matcher(pattern: &str, of: GlobScope) -> Result<GlobMatcher, Reason> {
     Ok(parse(pattern, of)?.compile_matcher())
 }
 
 /// Parses a pattern without compiling it, which is much faster. The error is one line.
-pub fn parse(pattern: &str, of: GlobScope) -> Result<Glob, Reason> {
+pub(crate) fn parse(pattern: &str, of: GlobScope) -> Result<Glob, Reason> {
     if pattern.len() > LONGEST {
         return Err(malformed(pattern, &format!("it is longer than {LONGEST} bytes")));
     }

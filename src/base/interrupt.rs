@@ -16,7 +16,7 @@ static LEFT: Mutex<Vec<(u64, Leftover)>> = Mutex::new(Vec::new());
 
 /// Something to remove or kill if a signal ends the process.
 #[derive(Debug, Clone)]
-pub enum Leftover {
+pub(crate) enum Leftover {
     /// A temporary file.
     File(PathBuf),
     /// A temporary folder.
@@ -27,11 +27,11 @@ pub enum Leftover {
 
 /// A guard: while it exists, the leftover is removed if a signal ends the process.
 #[derive(Debug)]
-pub struct RemovedOnSignal(u64);
+pub(crate) struct RemovedOnSignal(u64);
 
 impl RemovedOnSignal {
     /// Registers a leftover until the returned guard is dropped.
-    pub fn new(leftover: Leftover) -> Self {
+    pub(crate) fn new(leftover: Leftover) -> Self {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         left().push((id, leftover));
         Self(id)
@@ -47,18 +47,18 @@ impl Drop for RemovedOnSignal {
 /// A guard: while it exists, the first Ctrl-C asks the job to finish early. It also has the time at which the job
 /// finishes, if that is limited.
 #[derive(Debug)]
-pub struct Finishing(Option<Instant>);
+pub(crate) struct Finishing(Option<Instant>);
 
 impl Finishing {
     /// Announces that the job checks [`Self::is_over`] between its steps. `limit` is the time after which no further
     /// step starts.
-    pub fn on_request(limit: Option<Duration>) -> Self {
+    pub(crate) fn on_request(limit: Option<Duration>) -> Self {
         FINISHING.fetch_add(1, Ordering::SeqCst);
         Self(limit.and_then(|limit| Instant::now().checked_add(limit)))
     }
 
     /// Returns true if no further step may start: the user asked for an end, or the time is over.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         is_requested() || self.0.is_some_and(|end| Instant::now() >= end)
     }
 }
@@ -70,7 +70,7 @@ impl Drop for Finishing {
 }
 
 /// Returns true if the user has asked the job to end.
-pub fn is_requested() -> bool {
+pub(crate) fn is_requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)
 }
 
@@ -107,7 +107,7 @@ pub fn watch() {
 
 /// Does nothing: signals have their default effect on this platform.
 #[cfg(not(unix))]
-pub fn watch() {}
+pub(crate) fn watch() {}
 
 impl Leftover {
     /// Removes the leftover. If this fails, the next run's sweep of the folder removes it.

@@ -45,6 +45,6 @@ pub mod read;
 pub(crate) mod relation;
 pub(crate) mod stats;
 pub mod threads;
-pub mod tree_files;
+pub(crate) mod tree_files;
 pub(crate) mod words;
 pub(crate) mod yaml;

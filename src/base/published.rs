@@ -2,12 +2,12 @@
 
 /// Returns the address of the program's repository; `None` while its owner is a placeholder, since anybody may take an
 /// account of that name.
-pub fn repository() -> Option<&'static str> {
+pub(crate) fn repository() -> Option<&'static str> {
     Some(env!("CARGO_PKG_REPOSITORY")).filter(|address| !address.contains("/OWNER/"))
 }
 
 /// Returns true if this binary was built by the release workflow of a published repository, so that its version can be
 /// downloaded.
-pub fn is_release() -> bool {
+pub(crate) fn is_release() -> bool {
     option_env!("PERFDB_GATE_RELEASE").is_some_and(|set| !set.is_empty()) && repository().is_some()
 }

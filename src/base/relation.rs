@@ -42,7 +42,7 @@ impl<'a> RowRelation<'a> {
     /// # Errors
     ///
     /// If a formula compares values of different types.
-    pub fn broken_rows(
+    pub(crate) fn broken_rows(
         &self,
         scope: &dyn Scope,
         is_known: &dyn Fn(&str, usize) -> bool,

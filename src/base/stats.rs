@@ -4,7 +4,7 @@
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
 /// Returns the median; the mean of the two middle values if their number is even, NaN if there are no values.
-pub fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let sorted = sorted(values);
     match sorted.len() {
         0 => f64::NAN,
@@ -30,7 +30,7 @@ pub fn upper_median(values: &mut [f64]) -> f64 {
 }
 
 /// Returns the ratio or its inverse, whichever is at least 1: 2 for a ratio of 0.5.
-pub fn times_off(ratio: f64) -> f64 {
+pub(crate) fn times_off(ratio: f64) -> f64 {
     ratio.max(1.0 / ratio)
 }
 
@@ -60,7 +60,7 @@ fn rank(count: usize, confidence: f64) -> Option<usize> {
 /// the two intervals of order statistics whose confidences enclose the requested one: Hettmansperger and
 /// Sheather, "Confidence intervals based on interpolated order statistics", Statistics & Probability Letters
 /// 4 (1986). It is right for symmetric distributions and approximate for others.
-pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
+pub(crate) fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let (count, rank) = (values.len(), rank(values.len(), confidence)?);
     let sorted = sorted(values);
     let signs = Binomial::new(0.5, count as u64).ok()?;
@@ -81,13 +81,13 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
 /// Returns a median's standard error, 1.25 times the width of the values' middle half over 1.35 √n: McGill,
 /// Tukey and Larsen, "Variations of Box Plots", The American Statistician 32 (1978). A few outliers do not
 /// change it. For a few dozen values it is steadier than the distance of two order statistics.
-pub fn median_error(middle_half: f64, count: usize) -> f64 {
+pub(crate) fn median_error(middle_half: f64, count: usize) -> f64 {
     1.25 * middle_half / (1.35 * (count as f64).sqrt())
 }
 
 /// Returns the quantile of sorted values, interpolated between two values; NaN if there are no values. Hyndman and Fan,
 /// "Sample Quantiles in Statistical Packages", 1996, definition 7.
-pub fn quantile(sorted: &[f64], share: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let at = share * last as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
@@ -102,19 +102,19 @@ pub fn nearest_rank(sorted: &[f64], share: f64) -> Option<f64> {
 }
 
 /// Returns the width of the middle half, the third quartile minus the first; NaN if there are no values.
-pub fn middle_half(values: &[f64]) -> f64 {
+pub(crate) fn middle_half(values: &[f64]) -> f64 {
     let sorted = sorted(values);
     quantile(&sorted, 0.75) - quantile(&sorted, 0.25)
 }
 
 /// Returns the distance from 0 within which a standard normal value is with this probability.
-pub fn normal_within(probability: f64) -> f64 {
+pub(crate) fn normal_within(probability: f64) -> f64 {
     Normal::standard().inverse_cdf(0.5 + probability / 2.0)
 }
 
 /// Returns the probability that `count` or more of `of` independent trials succeed, if each succeeds with
 /// probability `share` (binomial).
-pub fn at_least(count: usize, of: usize, share: f64) -> f64 {
+pub(crate) fn at_least(count: usize, of: usize, share: f64) -> f64 {
     match (count, Binomial::new(share, of as u64)) {
         (0, _) => 1.0,
         (count, Ok(binomial)) => binomial.sf(count as u64 - 1),

@@ -15,7 +15,7 @@ pub fn start(count: usize) {
 
 /// Calls `work` on all items in parallel, at most `most` at a time, and returns the results in the items' order. Items
 /// are taken in their order.
-pub fn map_in_order<T: Sync, R: Send>(
+pub(crate) fn map_in_order<T: Sync, R: Send>(
     items: &[T],
     most: usize,
     work: impl Fn(&T) -> R + Sync,
@@ -39,7 +39,7 @@ pub fn map_in_order<T: Sync, R: Send>(
 
 /// Calls `work` on all items in parallel and returns the results in the items' order. Items with the greatest
 /// `size` come first, so that no thread is left alone with a large item at the end.
-pub fn map_largest_first<T: Sync, R: Send, S: Ord>(
+pub(crate) fn map_largest_first<T: Sync, R: Send, S: Ord>(
     items: &[T],
     size: impl Fn(&T) -> S,
     work: impl Fn(&T) -> R + Sync,

@@ -18,7 +18,7 @@ use crate::base::read::read_open;
 /// The files below a folder that a user names, inside of a repository or not. Methods take paths that start with
 /// the folder's path.
 #[derive(Debug)]
-pub struct TreeFiles {
+pub(crate) struct TreeFiles {
     /// The folder as the user names it.
     named: PathBuf,
     /// The top of the repository; outside of one, the deepest folder of `named` that exists.
@@ -35,7 +35,7 @@ impl TreeFiles {
     /// # Errors
     ///
     /// If the root cannot be opened.
-    pub fn at_root(root: &Path) -> Result<Self> {
+    pub(crate) fn at_root(root: &Path) -> Result<Self> {
         let real = root.canonicalize().map_err(|e| unwritten(root, &e))?;
         Ok(Self { named: root.to_owned(), ..Self::at(&real)? })
     }
@@ -46,7 +46,7 @@ impl TreeFiles {
     /// # Errors
     ///
     /// If the top cannot be opened.
-    pub fn at(folder: &Path) -> Result<Self> {
+    pub(crate) fn at(folder: &Path) -> Result<Self> {
         let (top, path) = top_of(&folder.join("."));
         let existing = || path.ancestors().find(|f| f.is_dir()).map(Path::to_owned);
         let top = top.or_else(existing).unwrap_or_default();
@@ -61,7 +61,7 @@ impl TreeFiles {
     /// # Errors
     ///
     /// If the lock of another process cannot be waited for.
-    pub fn lock(&self) -> Result<()> {
+    pub(crate) fn lock(&self) -> Result<()> {
         let top = self.top.path.display();
         if let Err(TryLockError::WouldBlock) = self.top.handle.try_lock() {
             eprintln!("perfdb-gate: waiting for another run that writes to {top}");
@@ -75,7 +75,7 @@ impl TreeFiles {
     /// # Errors
     ///
     /// If the file is not a regular file, is too large or cannot be read.
-    pub fn read(&self, path: &Path) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn read(&self, path: &Path) -> Result<Option<Vec<u8>>> {
         let read = |file| read_open(&file, path).map_err(|e| unread(path, e));
         let bytes = self.open(path)?.map(read).transpose()?;
         let digest = bytes.as_deref().map(sha256);
@@ -88,7 +88,7 @@ impl TreeFiles {
     /// # Errors
     ///
     /// If the file cannot be read by [`TreeFiles::read`], or is not UTF-8 text.
-    pub fn text(&self, path: &Path) -> Result<Option<String>> {
+    pub(crate) fn text(&self, path: &Path) -> Result<Option<String>> {
         let text = self.read(path)?.map(String::from_utf8).transpose();
         text.map_err(|e| unread(path, e))
     }
@@ -98,7 +98,7 @@ impl TreeFiles {
     /// # Errors
     ///
     /// If the path is of another kind.
-    pub fn has(&self, path: &Path) -> Result<bool> {
+    pub(crate) fn has(&self, path: &Path) -> Result<bool> {
         Ok(self.open(path)?.is_some())
     }
 
@@ -109,7 +109,7 @@ impl TreeFiles {
     /// # Errors
     ///
     /// If a file cannot be written, or has changed since it was read.
-    pub fn write(
+    pub(crate) fn write(
         &self,
         record: Option<(&Path, &[u8])>,
         files: &[(PathBuf, Vec<u8>)],
@@ -146,7 +146,7 @@ impl TreeFiles {
     /// # Errors
     ///
     /// If the file cannot be opened or is not a regular file.
-    pub fn log(&self, path: &Path) -> Result<File> {
+    pub(crate) fn log(&self, path: &Path) -> Result<File> {
         let (folder, name) = self.place(path)?;
         let file = folder.file(name, OFlags::RDWR | OFlags::CREATE)?;
         file.ok_or_else(|| unwritten(path, &std::io::ErrorKind::NotFound.into()))
@@ -157,7 +157,7 @@ impl TreeFiles {
     /// # Errors
     ///
     /// If the file cannot be removed.
-    pub fn remove(&self, path: &Path) -> Result<()> {
+    pub(crate) fn remove(&self, path: &Path) -> Result<()> {
         let (folder, name) = self.place(path)?;
         let removed = unlinkat(&folder.handle, name, AtFlags::empty());
         removed.map_err(|e| unwritten(path, &e.into()))

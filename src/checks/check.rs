@@ -123,7 +123,7 @@ pub enum Check {
 
 impl Check {
     /// The implementation of the check, with its parameters.
-    pub fn judge(&self) -> &dyn Judge {
+    pub(crate) fn judge(&self) -> &dyn Judge {
         match self {
             Self::Unreadable => &decoding::Unreadable,
             Self::LfsPointer => &decoding::LfsPointer,

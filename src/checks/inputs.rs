@@ -17,25 +17,25 @@ pub struct RuleHead<'a> {
 
 impl RuleHead<'_> {
     /// The hint of [`RuleHead::unjudged`] for a formula of a limit.
-    pub const IN_LIMITS: &'static str = "the formula is in rules/limits.yaml";
+    pub(crate) const IN_LIMITS: &'static str = "the formula is in rules/limits.yaml";
 
     /// The error of a rule whose formula fails; `hint` names the file of the formula.
-    pub fn unjudged(self, hint: &str, why: ExprError) -> Error {
+    pub(crate) fn unjudged(self, hint: &str, why: ExprError) -> Error {
         Error::caused(format!("cannot check the rule {}", self.id), hint, why)
     }
 
     /// Returns a finding of the rule's own severity on a table.
-    pub fn on_table(self, file: &TableFile, message: impl Into<String>) -> Finding {
+    pub(crate) fn on_table(self, file: &TableFile, message: impl Into<String>) -> Finding {
         Finding::on_table(self.id, self.severity, file, message)
     }
 
     /// Returns a finding of the rule's own severity on a file or a folder.
-    pub fn on_path(self, path: &str, message: impl Into<String>) -> Finding {
+    pub(crate) fn on_path(self, path: &str, message: impl Into<String>) -> Finding {
         Finding::on_path(self.id, self.severity, path, message)
     }
 
     /// Creates one finding on a file from a list of faults; `None` if the list is empty.
-    pub fn all_on_path(self, path: &str, wrong: Vec<String>) -> Option<Finding> {
+    pub(crate) fn all_on_path(self, path: &str, wrong: Vec<String>) -> Option<Finding> {
         (!wrong.is_empty()).then(|| self.on_path(path, wrong.join("; ")).parts(wrong))
     }
 }
@@ -100,13 +100,13 @@ impl CurveTerms {
 
 impl CheckInputs {
     /// Creates a set of inputs, without outliers and curves.
-    pub fn of(inputs: &[Input]) -> Self {
+    pub(crate) fn of(inputs: &[Input]) -> Self {
         let bits = inputs.iter().fold(0, |bits, input| bits | 1 << *input as u16);
         Self { bits, ..Self::default() }
     }
 
     /// Adds the limits for outliers and curves.
-    pub fn with(self, outliers: Option<f64>, curves: Option<CurveTerms>) -> Self {
+    pub(crate) fn with(self, outliers: Option<f64>, curves: Option<CurveTerms>) -> Self {
         Self { outliers, curves, ..self }
     }
 
@@ -116,7 +116,7 @@ impl CheckInputs {
     }
 
     /// The union of the inputs of two checks.
-    pub fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self {
             bits: self.bits | other.bits,
             outliers: [self.outliers, other.outliers].into_iter().flatten().reduce(f64::min),

@@ -8,13 +8,13 @@ use crate::database::table::TableFault;
 use crate::findings::{Finding, Hits};
 
 /// The findings that a hook returns.
-pub type Found = Vec<Finding>;
+pub(crate) type Found = Vec<Finding>;
 
 /// The hits that a hook returns, or the reason why a formula fails.
-pub type Judged<'v> = Result<Hits<'v>, ExprError>;
+pub(crate) type Judged<'v> = Result<Hits<'v>, ExprError>;
 
 /// A kind of check with its parameters.
-pub trait Judge {
+pub(crate) trait Judge {
     /// Returns the inputs that the check needs.
     fn needs(&self) -> CheckInputs {
         CheckInputs::default()

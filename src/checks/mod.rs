@@ -15,15 +15,14 @@ mod context;
 pub(crate) mod frame;
 mod inputs;
 mod judge;
-pub mod kinds;
+pub(crate) mod kinds;
 pub mod rule;
-pub mod series;
+pub(crate) mod series;
 pub mod settings;
 
 pub use self::check::Check;
-pub use self::context::{
-    ChangeContext, CrossContext, DirContext, FactsContext, History, Item, Reread, RowContext,
-    SystemContext, TableContext, WaiverContext,
-};
+pub(crate) use self::context::{ChangeContext, DirContext, SystemContext};
+pub use self::context::{CrossContext, History, Reread, RowContext, TableContext};
+pub use self::context::{Item, WaiverContext};
 pub use self::inputs::{CheckInputs, CurveTerms, Input, RuleHead};
-pub use self::judge::{Found, Judge, Judged};
+pub(crate) use self::judge::{Found, Judge, Judged};

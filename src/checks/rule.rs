@@ -54,7 +54,7 @@ impl Rule {
     }
 
     /// The id and severity of the rule, which its check needs to create findings.
-    pub fn head(&self) -> RuleHead<'_> {
+    pub(crate) fn head(&self) -> RuleHead<'_> {
         RuleHead { id: &self.id, severity: self.severity }
     }
 
@@ -115,7 +115,7 @@ pub struct ExampleFinding {
 
 impl ExampleTree {
     /// Returns true if a line, counted from 1, shows the finding.
-    pub fn is_marked(&self, path: &str, line: usize) -> bool {
+    pub(crate) fn is_marked(&self, path: &str, line: usize) -> bool {
         self.finds.as_ref().is_some_and(|f| f.path == path && f.lines.contains(&line))
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct AxisSize {
 
 /// The series along one axis.
 #[derive(Default)]
-pub struct AxisSeries {
+pub(crate) struct AxisSeries {
     /// The name of the key part or column that differs within a series.
     pub axis: String,
     /// The rows of all series, one series after the other, each in the order of its sizes.
@@ -48,12 +48,10 @@ pub struct AxisSeries {
     sizes: Vec<f64>,
     /// The end of each series in `rows`, as an index.
     ends: Vec<u32>,
-    /// The inverse of the share of series in the sample; 1 if all are in it.
-    pub one_of: usize,
 }
 
 impl<'k> AxisSizes<'k> {
-    pub fn of_column(column: &'k CodedColumn) -> Self {
+    pub(crate) fn of_column(column: &'k CodedColumn) -> Self {
         let sizes = column.numbers.iter().map(|number| *number as f64);
         Self::new((&column.codes[..]).into(), sizes, 0)
     }
@@ -93,12 +91,12 @@ impl<'k> AxisSizes<'k> {
     }
 
     /// Adds the sizes as a column to the combinations.
-    pub fn add_to<'c>(&'c self, combinations: &mut Combinations<'c>) {
+    pub(crate) fn add_to<'c>(&'c self, combinations: &mut Combinations<'c>) {
         combinations.add_codes(&self.codes[..], self.sizes.len());
     }
 
     #[inline]
-    pub fn size(&self, row: u32) -> AxisSize {
+    pub(crate) fn size(&self, row: u32) -> AxisSize {
         self.sizes[self.codes[row as usize] as usize]
     }
 }
@@ -112,7 +110,7 @@ fn ranks(numbers: &[u64]) -> Vec<u32> {
 }
 
 /// The axes of a table's sweep, from the parts of its key.
-pub struct Sweep<'k> {
+pub(crate) struct Sweep<'k> {
     /// The parts of the key that depend on a column of the sweep, with their names.
     pub(crate) axes: Vec<(&'k str, AxisSizes<'k>)>,
     /// A hash of each row's key, kernel and operation: a sum of the hashes of its parts.
@@ -121,7 +119,7 @@ pub struct Sweep<'k> {
 
 impl<'k> Sweep<'k> {
     /// The sweep of a table, from its keys.
-    pub fn new(keys: &'k Keys<'_>, table: &Table, spec: &'k TableSpec) -> Self {
+    pub(crate) fn new(keys: &'k Keys<'_>, table: &Table, spec: &'k TableSpec) -> Self {
         let along = |column: &&str| spec.sweep.iter().any(|s| s == column);
         let parts = spec.key.iter().enumerate();
         let axes = parts.filter(|(_, p)| p.value.columns().iter().any(along));
@@ -130,16 +128,15 @@ impl<'k> Sweep<'k> {
     }
 
     /// Returns a sample of the series along every axis. Rows without a positive latency are left out.
-    pub fn series(&self, latency: &[f64]) -> Vec<AxisSeries> {
-        let one_of = self.hashes.len().div_ceil(ROWS).max(1);
-        let most = u32::MAX / one_of as u32;
+    pub(crate) fn series(&self, latency: &[f64]) -> Vec<AxisSeries> {
+        let most = u32::MAX / self.hashes.len().div_ceil(ROWS).max(1) as u32;
         let along = |(name, axis): &(&str, AxisSizes<'k>)| {
             // The low half of the hash decides on the sample, because the high half sorts the series.
             let is_in = |row: &u32| {
                 latency[*row as usize] > 0.0 && self.series_of(axis, *row) as u32 <= most
             };
             let series = self.along(axis, (0..self.hashes.len() as u32).filter(is_in));
-            AxisSeries { axis: (*name).to_owned(), one_of, ..series }
+            AxisSeries { axis: (*name).to_owned(), ..series }
         };
         self.axes.iter().map(along).collect()
     }
@@ -184,7 +181,7 @@ impl AxisSeries {
                 all[series as usize].push(u64::from(rank) << 32 | u64::from(row));
             }
         }
-        let mut found = Self { one_of: 1, ..Self::default() };
+        let mut found = Self::default();
         for mut series in all.into_iter().filter(|series| series.len() >= POINTS) {
             series.sort_unstable();
             let start = found.rows.len();
@@ -216,12 +213,12 @@ impl AxisSeries {
     }
 
     /// Iterates over the rows and sizes of every series.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u32], &[f64])> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u32], &[f64])> {
         (0..self.len()).map(|number| self.series(number))
     }
 
     /// Iterates over at most `most` series, evenly spread over all.
-    pub fn spread(&self, most: usize) -> impl Iterator<Item = (&[u32], &[f64])> {
+    pub(crate) fn spread(&self, most: usize) -> impl Iterator<Item = (&[u32], &[f64])> {
         let taken = self.len().min(most);
         (0..taken).map(move |n| self.series(n * self.len() / taken))
     }
@@ -314,10 +311,10 @@ mod tests {
                 }
                 expected.retain(|_, series| series.len() >= 3);
                 let count = axis.iter().count();
-                assert_eq!(axis.one_of, rows.div_ceil(ROWS));
-                let least = expected.len() / axis.one_of;
+                let one_of = rows.div_ceil(ROWS);
+                let least = expected.len() / one_of;
                 let is_share = count >= least / 2 && count <= 2 * least;
-                assert!(is_share && (axis.one_of > 1 || count == expected.len()), "{count}");
+                assert!(is_share && (one_of > 1 || count == expected.len()), "{count}");
                 for (rows, sizes) in axis.iter() {
                     let mut others = places[rows[0] as usize];
                     others[along] = 0;

@@ -28,7 +28,7 @@ pub struct Settings {
     /// The repository's waivers.
     pub waivers: Waivers,
     /// Exceptions that the owners of the database signed in a file of their own.
-    pub exceptions: Exceptions,
+    pub(crate) exceptions: Exceptions,
     /// The frozen findings; `None` without a baseline.
     pub baseline: Option<Baseline>,
     /// Paths of the files that override or add to the embedded rules.
@@ -47,7 +47,7 @@ impl Settings {
     /// # Errors
     ///
     /// If the commit does not exist, and in the cases of [`Settings::read`].
-    pub fn of(
+    pub(crate) fn of(
         source: &dyn Source,
         (root, commit): (&Path, Option<&str>),
         rules: Option<&Path>,
@@ -149,7 +149,7 @@ impl Settings {
     /// # Errors
     ///
     /// If the files cannot be listed.
-    pub fn ids(source: &dyn Source) -> Result<BTreeMap<String, Option<git2::Oid>>> {
+    pub(crate) fn ids(source: &dyn Source) -> Result<BTreeMap<String, Option<git2::Oid>>> {
         let attributes =
             source.top_file(".gitattributes")?.map(|e| (e.path.clone(), source.id(&e)));
         let id = |entry: Entry| (format!(".perfdb-gate/{}", entry.path), source.id(&entry));
@@ -161,19 +161,19 @@ impl Settings {
     /// # Errors
     ///
     /// If the name is unknown.
-    pub fn choose_layout(&mut self, name: Option<&str>, files: &[Entry]) -> Result<()> {
+    pub(crate) fn choose_layout(&mut self, name: Option<&str>, files: &[Entry]) -> Result<()> {
         self.specs.choose_layout(name, files.iter().map(|entry| entry.path.as_str()))
     }
 
     /// Adds the facts that a tree states about itself, which replace the embedded ones.
-    pub fn take_facts(&mut self, source: &dyn Source, catalog: &Catalog) -> TreeFacts {
+    pub(crate) fn take_facts(&mut self, source: &dyn Source, catalog: &Catalog) -> TreeFacts {
         let facts = TreeFacts::read(source, catalog, &self.specs);
         self.specs = facts.over(&self.specs);
         facts
     }
 
     /// Returns false for a finding below the requested confidence. Errors are always reported.
-    pub fn is_reported(&self, finding: &Finding) -> bool {
+    pub(crate) fn is_reported(&self, finding: &Finding) -> bool {
         let rule = self.rules.get(&finding.rule).ok();
         let confidence = rule.map(|rule| rule.confidence_of(finding.severity));
         self.min_confidence.is_none_or(|least| confidence.is_none_or(|own| own >= least))
@@ -184,7 +184,7 @@ impl Settings {
     /// # Errors
     ///
     /// If a waiver's condition reads a name that findings do not have.
-    pub fn waive(&self, sink: &mut Sink) -> Result<Applied> {
+    pub(crate) fn waive(&self, sink: &mut Sink) -> Result<Applied> {
         let mut applied =
             sink.waive(&self.waivers, today()).map_err(|e| e.of(&self.waivers.path))?;
         applied.expired_exceptions =
@@ -198,7 +198,7 @@ impl Settings {
     /// # Errors
     ///
     /// The same as for [`Settings::waive`].
-    pub fn conclude(&self, sink: &mut Sink, rules: &[Arc<Rule>], whole: bool) -> Result<()> {
+    pub(crate) fn conclude(&self, sink: &mut Sink, rules: &[Arc<Rule>], whole: bool) -> Result<()> {
         let applied = self.waive(sink)?;
         let unused = if whole {
             applied.unused_by(&|id| rules.iter().any(|r| r.id == id), &|id| self.rules.contains(id))
@@ -221,7 +221,7 @@ impl Settings {
 
     /// Applies the baseline, merges findings that several files share, and drops findings below the requested
     /// confidence.
-    pub fn settle(&self, sink: &mut Sink) {
+    pub(crate) fn settle(&self, sink: &mut Sink) {
         if let Some(baseline) = &self.baseline {
             sink.compare(baseline);
         }

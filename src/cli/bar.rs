@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(200);
 const LINES: u64 = 30;
 
 /// Progress on the terminal.
-pub struct Bar {
+pub(crate) struct Bar {
     bar: ProgressBar,
     /// True if lines are shown: about the work, and of its progress where there is no terminal.
     lines: bool,
@@ -28,7 +28,7 @@ pub struct Bar {
 impl Bar {
     /// Creates a bar that counts `what`. It is hidden with `--quiet`, with `--verbose` (log lines
     /// would break it), and if standard error is not a terminal.
-    pub fn of(what: &'static str, terminal: TerminalArgs) -> Self {
+    pub(crate) fn of(what: &'static str, terminal: TerminalArgs) -> Self {
         let hidden = terminal.quiet || terminal.verbose || !std::io::stderr().is_terminal();
         let bar = if hidden { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
         if !hidden {
@@ -39,7 +39,11 @@ impl Bar {
     }
 
     /// Runs work without countable steps, and shows meanwhile how long it has taken.
-    pub fn during<T>(what: &'static str, terminal: TerminalArgs, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn during<T>(
+        what: &'static str,
+        terminal: TerminalArgs,
+        work: impl FnOnce() -> T,
+    ) -> T {
         let _cleared = Self::of(what, terminal);
         work()
     }

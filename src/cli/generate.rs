@@ -9,7 +9,7 @@ use perfdb_gate::report;
 
 /// The arguments of `perfdb-gate completions`.
 #[derive(Debug, Args)]
-pub struct Completions {
+pub(crate) struct Completions {
     /// The shell.
     #[arg(value_enum)]
     pub shell: Shell,
@@ -17,7 +17,7 @@ pub struct Completions {
 
 /// The arguments of `perfdb-gate schema`.
 #[derive(Debug, Args)]
-pub struct SchemaArgs {
+pub(crate) struct SchemaArgs {
     /// The file format.
     #[arg(value_enum)]
     pub file: SchemaName,
@@ -25,7 +25,7 @@ pub struct SchemaArgs {
 
 /// The file formats with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SchemaName {
+pub(crate) enum SchemaName {
     /// A report: `validate --format json`.
     Report,
     /// Predictions: `impact --format json`.
@@ -52,7 +52,7 @@ pub enum SchemaName {
 
 impl Completions {
     /// Prints the completions of a command line.
-    pub fn run(&self, mut command: clap::Command) -> Result<Exit> {
+    pub(crate) fn run(&self, mut command: clap::Command) -> Result<Exit> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command, "perfdb-gate", &mut script);
         report::print(&String::from_utf8_lossy(&script))?;
@@ -61,7 +61,7 @@ impl Completions {
 }
 
 impl SchemaArgs {
-    pub fn run(&self) -> Result<Exit> {
+    pub(crate) fn run(&self) -> Result<Exit> {
         report::print(&match self.file {
             SchemaName::Report => schema::report(),
             SchemaName::Impact => schema::impact(),

@@ -9,7 +9,7 @@ use super::{Cli, terminal};
 const GROUPS: &str = include_str!("groups.txt");
 
 /// Returns the arguments of a command's example: its line in `groups.txt`; `None` for an unknown command.
-pub fn example(name: &str) -> Option<&'static str> {
+pub(crate) fn example(name: &str) -> Option<&'static str> {
     GROUPS.lines().find(|line| line.split(' ').next() == Some(name))
 }
 
@@ -20,7 +20,7 @@ fn help() -> Arg {
 }
 
 /// Returns the command line, with its commands in groups.
-pub fn command() -> Command {
+pub(crate) fn command() -> Command {
     let mut cli = Cli::command();
     let mut groups = String::new();
     for line in GROUPS.lines() {

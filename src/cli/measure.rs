@@ -21,7 +21,7 @@ use super::terminal::TerminalArgs;
 
 /// The arguments of `perfdb-gate remeasure`.
 #[derive(Debug, Args)]
-pub struct Remeasure {
+pub(crate) struct Remeasure {
     /// Repository or folder that contains the database.
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to measure")]
     pub root: PathBuf,
@@ -81,7 +81,7 @@ pub struct Remeasure {
 
 /// The arguments of `perfdb-gate measure`.
 #[derive(Debug, Args)]
-pub struct Measure {
+pub(crate) struct Measure {
     /// A plan from rules/plans/ (gemm, mla_bmm, nccl), a file PLAN.yaml, or a rerun list.
     #[arg(long, value_name = "PLAN")]
     pub plan: String,
@@ -109,7 +109,7 @@ fn minutes(text: &str) -> Result<Duration, String> {
 
 /// Arguments that select the device.
 #[derive(Debug, Args)]
-pub struct DeviceArgs {
+pub(crate) struct DeviceArgs {
     /// What measures: this machine's GPU through CUDA, or a command.
     #[arg(long, value_enum, default_value_t = DeviceName::Cuda, conflicts_with = "runner", help_heading = "How to measure")]
     pub device: DeviceName,
@@ -137,14 +137,14 @@ pub struct DeviceArgs {
 
 /// The runners that are built in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RunnerName {
+pub(crate) enum RunnerName {
     /// Calls the functions of the database's collectors, by rules/runners.yaml.
     Collectors,
 }
 
 /// The kinds of device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DeviceName {
+pub(crate) enum DeviceName {
     /// This machine's GPU, with the built-in kernels.
     Cuda,
     /// A command of yours.
@@ -203,7 +203,7 @@ impl Remeasure {
         }
     }
 
-    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+    pub(crate) fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         if self.print_runner {
             let source = match self.device.runner {
                 Some(RunnerName::Collectors) => COLLECTORS,
@@ -249,7 +249,7 @@ impl Remeasure {
 }
 
 impl Measure {
-    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+    pub(crate) fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         let specs = Specs::overlaid(self.rules_dir.as_deref())?;
         let options = measure::MeasureOptions {
             plan: self.plan.clone(),

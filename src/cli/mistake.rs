@@ -8,7 +8,7 @@ use perfdb_gate::specs::{Library, Specs};
 use super::{groups, removed};
 
 /// Returns the error to report; prints the help or version and ends the process if these were asked for.
-pub fn of(error: clap::Error, cli: &Command) -> Error {
+pub(crate) fn of(error: clap::Error, cli: &Command) -> Error {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         error.exit();
     }

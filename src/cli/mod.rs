@@ -1,28 +1,28 @@
 //! The command line: one file per command, with its arguments and their conversion to the library's
 //! options.
 
-pub mod bar;
-pub mod explore;
-pub mod generate;
-pub mod groups;
-pub mod impact;
-pub mod init;
-pub mod measure;
-pub mod merge;
-pub mod mistake;
-pub mod new;
-pub mod output;
-pub mod outputs;
-pub mod plan;
-pub mod removed;
-pub mod repair;
-pub mod rules;
-pub mod sanity;
-pub mod selection;
-pub mod status;
-pub mod terminal;
-pub mod validate;
-pub mod waive;
+pub(crate) mod bar;
+pub(crate) mod explore;
+pub(crate) mod generate;
+pub(crate) mod groups;
+pub(crate) mod impact;
+pub(crate) mod init;
+pub(crate) mod measure;
+pub(crate) mod merge;
+pub(crate) mod mistake;
+pub(crate) mod new;
+pub(crate) mod output;
+pub(crate) mod outputs;
+pub(crate) mod plan;
+pub(crate) mod removed;
+pub(crate) mod repair;
+pub(crate) mod rules;
+pub(crate) mod sanity;
+pub(crate) mod selection;
+pub(crate) mod status;
+pub(crate) mod terminal;
+pub(crate) mod validate;
+pub(crate) mod waive;
 
 use clap::{Parser, Subcommand};
 
@@ -39,7 +39,7 @@ use self::rules::{Explain, SuggestArgs};
 use self::sanity::Sanity;
 use self::status::StatusArgs;
 use self::terminal::MOST_COLUMNS;
-pub use self::terminal::TerminalArgs;
+pub(crate) use self::terminal::TerminalArgs;
 use self::validate::Validate;
 use self::waive::WaiveArgs;
 
@@ -50,7 +50,7 @@ const EXIT_CODES: &str = include_str!("exit_codes.txt");
 #[derive(Debug, Parser)]
 #[command(name = "perfdb-gate", version, max_term_width = MOST_COLUMNS)]
 #[command(after_help = EXIT_CODES)]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Command,
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub struct Cli {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Check a perf database: is this data right?
     Validate(Box<Validate>),
     /// Start a table of your own: the system's YAML, rows from a CSV, a sidecar; a dry run without

@@ -15,7 +15,7 @@ use crate::cli::output::{FormatName, OutputArgs};
 use crate::cli::terminal::{ColorName, TerminalArgs};
 
 /// Checks, before a run, that outputs can be written and do not overwrite a file of a database.
-pub fn check<'a>(
+pub(crate) fn check<'a>(
     files: impl IntoIterator<Item = &'a PathBuf>,
     folders: impl IntoIterator<Item = &'a PathBuf>,
 ) -> Result<()> {
@@ -58,7 +58,7 @@ fn is_named(path: &&Path) -> bool {
 
 /// The outputs of a run. All of them are rendered before the first is written.
 #[derive(Default)]
-pub struct Outputs {
+pub(crate) struct Outputs {
     /// Folders to create if they do not exist.
     folders: Vec<PathBuf>,
     files: Vec<(PathBuf, Vec<u8>)>,
@@ -70,12 +70,12 @@ pub struct Outputs {
 
 impl Outputs {
     /// Creates empty outputs. If `full` is true, the report for people lists every finding instead of groups.
-    pub fn of(full: bool) -> Self {
+    pub(crate) fn of(full: bool) -> Self {
         Self { full, ..Self::default() }
     }
 
     /// Adds a text for a file, or for standard output if the path is `-`.
-    pub fn add(&mut self, path: &Path, text: String) {
+    pub(crate) fn add(&mut self, path: &Path, text: String) {
         if path.as_os_str() == "-" {
             self.text += &text;
         } else {
@@ -84,7 +84,7 @@ impl Outputs {
     }
 
     /// Adds charts as SVG files in a folder.
-    pub fn charts(&mut self, folder: &Path, charts: &[Drawing]) {
+    pub(crate) fn charts(&mut self, folder: &Path, charts: &[Drawing]) {
         self.folders.push(folder.to_owned());
         for chart in charts {
             let path = folder.join(format!("{}.svg", chart.name));
@@ -93,7 +93,7 @@ impl Outputs {
     }
 
     /// Adds the report in all requested formats, including the HTML page.
-    pub fn report(
+    pub(crate) fn report(
         &mut self,
         view: &ReportView<'_>,
         drawings: &[Drawing],
@@ -119,12 +119,12 @@ impl Outputs {
     }
 
     /// Writes all files or none, and leaves standard output for the end of the run.
-    pub fn write_files(self) -> Result<()> {
+    pub(crate) fn write_files(self) -> Result<()> {
         write_all(&self.folders, &self.files)
     }
 
     /// Writes all files or none, then prints the text for standard output.
-    pub fn write(self) -> Result<()> {
+    pub(crate) fn write(self) -> Result<()> {
         write_all(&self.folders, &self.files)?;
         report::print(&self.text)
     }
@@ -138,7 +138,7 @@ struct ReportExtent {
 }
 
 /// Returns the format for people on standard output, with every finding.
-pub fn human(terminal: TerminalArgs) -> ReportFormat {
+pub(crate) fn human(terminal: TerminalArgs) -> ReportFormat {
     format_of(FormatName::Human, ReportExtent { to_file: false, full: true }, terminal)
 }
 
@@ -170,7 +170,7 @@ fn format_of(name: FormatName, extent: ReportExtent, terminal: TerminalArgs) -> 
 }
 
 /// Writes a text to a file, or to standard output if `file` is `None`.
-pub fn write_text(file: Option<&Path>, text: String) -> Result<()> {
+pub(crate) fn write_text(file: Option<&Path>, text: String) -> Result<()> {
     let mut outputs = Outputs::default();
     outputs.add(file.unwrap_or(Path::new("-")), text);
     outputs.write()

@@ -8,7 +8,7 @@ use perfdb_gate::base::error::Error;
 const REMOVED: &str = include_str!("removed.txt");
 
 /// Returns the error for a removed command or flag; `None` if the mistake is another one.
-pub fn of(error: &clap::Error, command: Option<&Command>) -> Option<Error> {
+pub(crate) fn of(error: &clap::Error, command: Option<&Command>) -> Option<Error> {
     let named = |kind| match error.get(kind) {
         Some(ContextValue::String(name)) => Some(name.as_str()),
         _ => None,

@@ -62,7 +62,7 @@ pub struct DedupeArgs {
 }
 
 /// Parses the name of a file; `-` for standard output is an error.
-pub fn file_name(text: &str) -> Result<PathBuf, String> {
+pub(crate) fn file_name(text: &str) -> Result<PathBuf, String> {
     match text {
         "" | "-" => Err("name a file in which the removed rows are kept".to_owned()),
         name => Ok(PathBuf::from(name)),
@@ -82,7 +82,7 @@ pub enum KeepName {
 
 /// The arguments of `perfdb-gate convert`.
 #[derive(Debug, Args)]
-pub struct ConvertArgs {
+pub(crate) struct ConvertArgs {
     #[command(flatten)]
     pub repair: RepairArgs,
 }
@@ -118,7 +118,7 @@ impl DedupeArgs {
 }
 
 impl ConvertArgs {
-    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+    pub(crate) fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         let work = || convert::run(&(&self.repair).into());
         let done = Bar::during("reading tables", terminal, work)?;
         let write = self.repair.write;

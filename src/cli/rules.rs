@@ -15,7 +15,7 @@ use super::terminal::{self, TerminalArgs};
 
 /// The arguments of `perfdb-gate explain`.
 #[derive(Debug, Args)]
-pub struct Explain {
+pub(crate) struct Explain {
     /// The rule's id, e.g. `duplicate-key`; without it, all rules are listed.
     pub rule: Option<String>,
     /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
@@ -26,7 +26,7 @@ pub struct Explain {
 
 /// The arguments of `perfdb-gate suggest`.
 #[derive(Debug, Args)]
-pub struct SuggestArgs {
+pub(crate) struct SuggestArgs {
     /// The table's name, with or without `_perf`.
     pub table: String,
     /// Repository or folder that contains the database.
@@ -45,7 +45,7 @@ pub struct SuggestArgs {
 }
 
 impl Explain {
-    pub fn run(&self) -> Result<Exit> {
+    pub(crate) fn run(&self) -> Result<Exit> {
         let overlay = self.rules_dir.as_deref();
         report::print(&match &self.rule {
             Some(rule) => {
@@ -61,7 +61,7 @@ impl Explain {
 }
 
 impl SuggestArgs {
-    pub fn run(self, terminal: TerminalArgs) -> Result<Exit> {
+    pub(crate) fn run(self, terminal: TerminalArgs) -> Result<Exit> {
         let options = suggest::SuggestOptions {
             root: self.root,
             reference: self.reference,

@@ -17,7 +17,7 @@ use super::terminal::TerminalArgs;
 
 /// The arguments of `perfdb-gate sanity`.
 #[derive(Debug, Args)]
-pub struct Sanity {
+pub(crate) struct Sanity {
     /// Repository that contains the database, or a folder in it; may be bare if commits are named.
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to compare")]
     pub root: PathBuf,
@@ -58,7 +58,7 @@ pub struct Sanity {
 }
 
 impl Sanity {
-    pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
+    pub(crate) fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         let folders = self.output_dir.iter().chain(&self.detail_dir);
         outputs::check(self.output.files().chain(&self.output_md_file), folders)?;
         let (report, figures) = sanity::run(&self.options(), &Bar::of("tables", terminal))?;

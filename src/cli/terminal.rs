@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 /// The maximum width of help and of rules' texts, in columns.
-pub const MOST_COLUMNS: usize = 100;
+pub(crate) const MOST_COLUMNS: usize = 100;
 
 /// Arguments of every command for its output on the terminal.
 #[derive(Debug, Clone, Copy, Args)]
@@ -30,7 +30,7 @@ pub enum ColorName {
 }
 
 /// Returns the width for texts: the terminal's, from 40 to [`MOST_COLUMNS`] columns.
-pub fn columns() -> usize {
+pub(crate) fn columns() -> usize {
     let columns = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
     columns.map_or(MOST_COLUMNS, |columns| columns.clamp(40, MOST_COLUMNS))
 }

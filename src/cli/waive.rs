@@ -13,7 +13,7 @@ use super::terminal::TerminalArgs;
 
 /// The arguments of `perfdb-gate waive`.
 #[derive(Debug, Args)]
-pub struct WaiveArgs {
+pub(crate) struct WaiveArgs {
     /// Fingerprint of the finding; without it, errors and warnings are listed with theirs.
     #[arg(requires = "reason")]
     pub fingerprint: Option<String>,
@@ -35,7 +35,7 @@ pub struct WaiveArgs {
 }
 
 impl WaiveArgs {
-    pub fn run(self, terminal: TerminalArgs) -> Result<Exit> {
+    pub(crate) fn run(self, terminal: TerminalArgs) -> Result<Exit> {
         let bar = Bar::of("tables", terminal);
         let text = match (self.fingerprint, self.reason) {
             (Some(fingerprint), Some(reason)) => {

@@ -62,12 +62,12 @@ pub struct Shard {
 
 impl CollectionReport {
     /// Returns the files of a catalog that are named like collection reports.
-    pub fn files(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn files(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
         catalog.beside.iter().map(|(entry, _)| entry).filter(|e| e.path.ends_with(ENDING))
     }
 
     /// Reads a collection report.
-    pub fn read(source: &dyn Source, entry: &Entry) -> Result<Self, Reason> {
+    pub(crate) fn read(source: &dyn Source, entry: &Entry) -> Result<Self, Reason> {
         let mut report: Self = serde_json::from_str(&source.text(entry)?)?;
         let tables = std::mem::take(&mut report.tables).into_iter();
         report.tables = tables.map(|(name, table)| (stem(&name).to_owned(), table)).collect();
@@ -75,18 +75,18 @@ impl CollectionReport {
     }
 
     /// Returns the backend and version in the name of a report's file, joined by a hyphen: `vllm-0.24.0`.
-    pub fn named(entry: &Entry) -> &str {
+    pub(crate) fn named(entry: &Entry) -> &str {
         entry.name().strip_suffix(ENDING).unwrap_or(entry.name())
     }
 
     /// Returns the name of the folder that contains a report, which is that of its system.
-    pub fn system_of(entry: &Entry) -> &str {
+    pub(crate) fn system_of(entry: &Entry) -> &str {
         entry.folder().rsplit('/').next().unwrap_or_default()
     }
 
     /// Returns the table of a catalog that the report's entry `name` describes; `None` if there is no such entry or
     /// table.
-    pub fn table<'a>(&self, name: &str, catalog: &'a Catalog) -> Option<&'a TableFile> {
+    pub(crate) fn table<'a>(&self, name: &str, catalog: &'a Catalog) -> Option<&'a TableFile> {
         let path = self.tables.get(name)?.path.as_ref();
         let path = path.map(|path| format!("/{}/{path}", self.system));
         catalog.tables.iter().find(|file| match &path {

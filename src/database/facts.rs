@@ -48,7 +48,7 @@ pub enum FactOrigin {
 
 impl FactOrigin {
     /// Returns the source's name in reports.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Tree => "tree",
             Self::Rules => "rules",
@@ -72,7 +72,7 @@ pub struct TreeFacts {
 
 /// A file that states a fact.
 #[derive(Debug, Clone)]
-pub struct FactsFile {
+pub(crate) struct FactsFile {
     /// The name of the fact, as in [`Fact::name`].
     pub name: String,
     /// The file's location.
@@ -131,7 +131,7 @@ impl TreeFacts {
     }
 
     /// Records the facts (including lists of pins) whose files differ from those of another state.
-    pub fn since(mut self, base: &Self) -> Self {
+    pub(crate) fn since(mut self, base: &Self) -> Self {
         let is_same = |a: &FactsFile, b: &FactsFile| (&a.name, a.id) == (&b.name, b.id);
         let changed = self.files.iter().filter(|own| !base.files.iter().any(|b| is_same(own, b)));
         self.tree.unsettled = changed.map(|file| file.name.clone()).collect();
@@ -139,7 +139,7 @@ impl TreeFacts {
     }
 
     /// Returns the specs, overridden by these facts.
-    pub fn over(&self, specs: &Specs) -> Specs {
+    pub(crate) fn over(&self, specs: &Specs) -> Specs {
         specs.with_facts(&self.tree)
     }
 
@@ -150,14 +150,14 @@ impl TreeFacts {
 
     /// Returns the path of a file that decides which rows answer a query but cannot be read, with the reason; `None`
     /// if all of them can be read.
-    pub fn unread_answers(&self) -> Option<(&str, &str)> {
+    pub(crate) fn unread_answers(&self) -> Option<(&str, &str)> {
         let decides = |fact: &&Fact| [REUSE_MANIFEST, QUERY_VERSIONS].contains(&fact.name.as_str());
         let mut deciding = self.origins.iter().filter(decides);
         deciding.find_map(|fact| Some((fact.path.as_deref()?, fact.problem.as_deref()?)))
     }
 
     /// Returns the files that state facts, without support matrices.
-    pub fn files(&self) -> impl Iterator<Item = &FactsFile> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = &FactsFile> {
         self.files.iter()
     }
 
@@ -198,7 +198,7 @@ impl TreeFacts {
 
 /// Merges the origins of facts of several roots. The main root comes first; other roots contribute only facts
 /// that they state themselves.
-pub fn origins<'a>(roots: impl IntoIterator<Item = &'a [Fact]>) -> Vec<Fact> {
+pub(crate) fn origins<'a>(roots: impl IntoIterator<Item = &'a [Fact]>) -> Vec<Fact> {
     let mut all: Vec<Fact> = Vec::new();
     for (number, facts) in roots.into_iter().enumerate() {
         for fact in facts {

@@ -23,14 +23,14 @@
 //! - `limits`: Limits of tables, above those of all known tables.
 
 pub mod catalog;
-pub mod collection_report;
+pub(crate) mod collection_report;
 pub mod coverage;
 pub mod diff;
 pub mod facts;
 pub mod ledger;
 mod limits;
-pub mod profile;
-pub mod seal;
+pub(crate) mod profile;
+pub(crate) mod seal;
 pub mod selection;
 pub mod served;
 pub mod sidecar;

@@ -43,14 +43,14 @@ pub enum PinnedFile {
 
 impl Profile {
     /// Returns the profiles of a catalog and the evidence of them.
-    pub fn files(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn files(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
         let files = catalog.beside.iter().map(|(entry, _)| entry).chain(catalog.others.iter());
         files.filter(|entry| Self::is_profile(entry))
     }
 
     /// Returns the JSON documents other than profiles and their evidence that are below the folder of the systems, or
     /// in a folder above it.
-    pub fn documents(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn documents(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
         let files = catalog.beside.iter().map(|(entry, _)| entry).chain(catalog.others.iter());
         let is_above = |entry: &Entry| is_below(entry.folder(), &catalog.folder);
         let is_document = |path: &str| DOCUMENTS.iter().any(|ending| path.ends_with(ending));
@@ -59,12 +59,12 @@ impl Profile {
     }
 
     /// Returns true for a profile or the evidence of profiles, and false for another document.
-    pub fn is_profile(entry: &Entry) -> bool {
+    pub(crate) fn is_profile(entry: &Entry) -> bool {
         entry.path.ends_with(ENDING) || entry.name() == EVIDENCE
     }
 
     /// Reads a profile or the evidence of profiles.
-    pub fn read(source: &dyn Source, entry: &Entry) -> Result<Self, Reason> {
+    pub(crate) fn read(source: &dyn Source, entry: &Entry) -> Result<Self, Reason> {
         let text = source.text(entry)?;
         let document: Value = serde_json::from_str(&text)?;
         let text_of = |value: &Value, field: &str| value.get(field)?.as_str().map(str::to_owned);

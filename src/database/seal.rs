@@ -26,14 +26,14 @@ impl SealFile {
     }
 
     /// Returns the path where the seal of a table is or should be.
-    pub fn path(file: &TableFile, seal: &Seal) -> String {
+    pub(crate) fn path(file: &TableFile, seal: &Seal) -> String {
         let path = &file.entry.path;
         let stem = path.rsplit_once('.').map_or(path.as_str(), |(stem, _)| stem);
         format!("{stem}{}", seal.ending)
     }
 
     /// Returns the seal's fields if they could be read.
-    pub fn known(&self) -> Option<&Map<String, Value>> {
+    pub(crate) fn known(&self) -> Option<&Map<String, Value>> {
         self.fields.as_ref()?.as_ref().ok()
     }
 }

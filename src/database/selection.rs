@@ -42,7 +42,7 @@ impl NamePatterns {
     /// # Errors
     ///
     /// If a pattern is malformed or matches nothing.
-    pub fn known<'a>(
+    pub(crate) fn known<'a>(
         globs: &[String],
         what: &str,
         known: impl Iterator<Item = &'a str> + Clone,
@@ -61,7 +61,7 @@ impl NamePatterns {
     }
 
     /// Returns true if a name matches.
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|g| g.is_match(name))
     }
 
@@ -76,7 +76,7 @@ impl NamePatterns {
 
 impl Selection {
     /// Returns true if the whole database is selected.
-    pub fn is_all(&self) -> bool {
+    pub(crate) fn is_all(&self) -> bool {
         [&self.systems, &self.backends, &self.versions, &self.tables]
             .iter()
             .all(|globs| globs.is_empty())
@@ -84,7 +84,11 @@ impl Selection {
 
     /// Compiles the patterns and checks that each matches something: backends within the selected systems,
     /// versions within the selected backends, tables within the selected places.
-    pub fn resolve(&self, catalog: &Catalog, changed: Option<Vec<String>>) -> Result<Selected> {
+    pub(crate) fn resolve(
+        &self,
+        catalog: &Catalog,
+        changed: Option<Vec<String>>,
+    ) -> Result<Selected> {
         let selected = Selected {
             systems: NamePatterns::new(&self.systems)?,
             backends: NamePatterns::new(&self.backends)?,
@@ -115,7 +119,7 @@ fn short(table: &str) -> &str {
 
 impl Selected {
     /// Returns true if a system is judged as a whole.
-    pub fn system(&self, name: &str) -> bool {
+    pub(crate) fn system(&self, name: &str) -> bool {
         self.systems.has(name)
             && self.backends.0.is_empty()
             && self.versions.0.is_empty()
@@ -123,7 +127,7 @@ impl Selected {
     }
 
     /// Returns true if a version directory is judged.
-    pub fn place(&self, place: &Place) -> bool {
+    pub(crate) fn place(&self, place: &Place) -> bool {
         tracing::trace!("lookup");
         self.systems.has(&place.system)
             && self.backends.has(&place.backend)
@@ -136,7 +140,7 @@ impl Selected {
     }
 
     /// Returns true if whole version directories are judged, not single tables.
-    pub fn whole_dirs(&self) -> bool {
+    pub(crate) fn whole_dirs(&self) -> bool {
         self.tables.0.is_empty()
     }
 
@@ -147,7 +151,7 @@ impl Selected {
 
     /// Returns true if anything below a folder changed or was deleted, or if the judgement is not limited to
     /// changed files.
-    pub fn touched(&self, folder: &str) -> bool {
+    pub(crate) fn touched(&self, folder: &str) -> bool {
         let below = format!("{folder}/");
         self.changed.as_ref().is_none_or(|changed| {
             let first = changed.range(below.clone()..).next();

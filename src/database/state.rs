@@ -24,7 +24,7 @@ pub struct State<'a> {
 
 impl<'a> State<'a> {
     /// Returns the sidecar of a table's directory; `None` if it is missing or cannot be read.
-    pub fn meta(&self, file: &TableFile) -> Option<&'a Meta> {
+    pub(crate) fn meta(&self, file: &TableFile) -> Option<&'a Meta> {
         let dir = self.catalog.dir_of(file)?;
         self.facts.sidecars.meta.get(&dir.path)?.as_ref().ok()
     }
@@ -34,7 +34,7 @@ impl<'a> State<'a> {
     /// # Errors
     ///
     /// If the table cannot be read.
-    pub fn table(&self, file: &TableFile) -> Result<Table, TableFault> {
+    pub(crate) fn table(&self, file: &TableFile) -> Result<Table, TableFault> {
         file.decode(self.specs, &self.source.read(&file.entry)?)
     }
 
@@ -43,14 +43,18 @@ impl<'a> State<'a> {
     /// # Errors
     ///
     /// If the table cannot be read.
-    pub fn columns(&self, file: &TableFile, names: &BTreeSet<&str>) -> Result<Table, TableFault> {
+    pub(crate) fn columns(
+        &self,
+        file: &TableFile,
+        names: &BTreeSet<&str>,
+    ) -> Result<Table, TableFault> {
         let bytes = self.source.read(&file.entry)?;
         file.decode_of(self.specs, &bytes, Wanted::Named(names))
     }
 }
 
 /// The owned parts of a [`State`], without its source.
-pub struct ReadState {
+pub(crate) struct ReadState {
     /// The files of the state.
     pub catalog: Catalog,
     /// The facts that the state itself declares.
@@ -61,14 +65,14 @@ pub struct ReadState {
 
 impl ReadState {
     /// Creates a state whose `facts` override `specs`.
-    pub fn new(catalog: Catalog, facts: TreeFacts, specs: &Specs) -> Self {
+    pub(crate) fn new(catalog: Catalog, facts: TreeFacts, specs: &Specs) -> Self {
         let specs = facts.over(specs);
         Self { catalog, facts, specs }
     }
 
     /// Combines the files of `head` with the facts, systems and declared reuse of `base`. Systems that exist
     /// only in the head keep the head's YAML.
-    pub fn excused(base: State<'_>, head: State<'_>) -> Self {
+    pub(crate) fn excused(base: State<'_>, head: State<'_>) -> Self {
         let mut catalog = head.catalog.clone();
         for (name, system) in &mut catalog.systems {
             if let Some(before) = base.catalog.systems.get(name) {
@@ -81,7 +85,7 @@ impl ReadState {
     }
 
     /// Combines the parts with their source into a state.
-    pub fn of<'a>(&'a self, source: &'a dyn Source) -> State<'a> {
+    pub(crate) fn of<'a>(&'a self, source: &'a dyn Source) -> State<'a> {
         State { source, catalog: &self.catalog, facts: &self.facts, specs: &self.specs }
     }
 }

@@ -11,7 +11,7 @@ use crate::database::catalog::Catalog;
 use crate::database::source::{Entry, NOT_FETCHED, Source, pointer};
 
 /// The support matrices by system, each with its file; an error if the matrix cannot be read.
-pub type Matrices = BTreeMap<String, (Entry, Result<Matrix, Reason>)>;
+pub(crate) type Matrices = BTreeMap<String, (Entry, Result<Matrix, Reason>)>;
 
 /// The support matrix of a system.
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ impl Matrix {
 }
 
 /// Reads the support matrices of a database.
-pub fn read(source: &dyn Source, catalog: &Catalog) -> Matrices {
+pub(crate) fn read(source: &dyn Source, catalog: &Catalog) -> Matrices {
     let matrix = |(system, entry): (&String, &Entry)| {
         let matrix = source.read(entry).map_err(Reason::from);
         let matrix = matrix.and_then(|text| match pointer(&text) {

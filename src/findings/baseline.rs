@@ -93,7 +93,7 @@ impl Baseline {
     }
 
     /// Returns true if a finding is not in the baseline, has more rows than there, or is more severe.
-    pub fn is_new(&self, finding: &Finding) -> bool {
+    pub(crate) fn is_new(&self, finding: &Finding) -> bool {
         let rows = size(finding);
         self.known
             .get(&finding.fingerprint())

@@ -71,7 +71,7 @@ pub enum Explanation {
 
 impl Explanation {
     /// The stated reason of a limit, or the name of the ledger for a failure.
-    pub fn reason(&self) -> &str {
+    pub(crate) fn reason(&self) -> &str {
         match self {
             Self::Limit { reason, .. } => reason,
             Self::Failure(_) => "the failure ledger",
@@ -109,7 +109,7 @@ impl ModelReach {
 
 impl Evidence {
     /// Adds a figure for reports.
-    pub fn insert(&mut self, name: String, value: Value) {
+    pub(crate) fn insert(&mut self, name: String, value: Value) {
         self.figures.insert(name, value);
     }
 
@@ -120,7 +120,7 @@ impl Evidence {
     }
 
     /// All figures by name, as reports show them.
-    pub fn json(&self) -> BTreeMap<String, Value> {
+    pub(crate) fn json(&self) -> BTreeMap<String, Value> {
         let mut all = self.figures.clone();
         for (name, value) in self.typed() {
             all.entry(name.to_owned()).or_insert(value);

@@ -34,7 +34,7 @@ pub const MISSES: &str = "tools/prediction_regression_gate/expected_data_misses"
 
 /// The owners' exceptions of a repository, with the predictions that they expect to lose.
 #[derive(Debug, Default)]
-pub struct Exceptions {
+pub(crate) struct Exceptions {
     entries: Vec<(Exception, Date)>,
     misses: BTreeSet<ExpectedMiss>,
     /// Descriptions of the entries that cannot be read and excuse nothing.
@@ -89,7 +89,7 @@ impl OneOrMoreNames {
 impl Exceptions {
     /// Parses the exceptions file. Lists whose name does not end in `exceptions` are ignored. An entry that cannot be
     /// read becomes a description in `unread` instead of an error, since the file has another owner.
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let mut all = Self::default();
         let lists: BTreeMap<String, Value> = match crate::base::yaml::parse(text) {
             Ok(lists) => lists,
@@ -112,7 +112,7 @@ impl Exceptions {
 
     /// Adds the list of expected losses (`misses`, CSV). The list is ignored unless `manifest` (JSON) has its
     /// digest and enables it.
-    pub fn add_expected_losses(&mut self, manifest: &str, misses: &str) {
+    pub(crate) fn add_expected_losses(&mut self, manifest: &str, misses: &str) {
         let signed = serde_json::from_str::<MissManifest>(manifest).is_ok_and(|manifest| {
             manifest.csv_sha256 == sha256(misses.as_bytes()) && manifest.expected_failure_enabled
         });
@@ -137,7 +137,7 @@ impl Exceptions {
     /// Lowers excused findings to infos whose messages name the exception. An exception for a rule of this program
     /// excuses that rule's findings. An exception for a rule of the owners excuses all warnings on its tables, but
     /// not errors, since no such rule is about contradictions. Returns descriptions of expired exceptions.
-    pub fn apply(
+    pub(crate) fn apply(
         &self,
         findings: &mut [Finding],
         today: Date,

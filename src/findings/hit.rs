@@ -17,7 +17,7 @@ pub type Hits<'v> = Vec<Hit<'v>>;
 
 /// Creates the finding for a part of a hit's rows; returns `None` if these rows need no report. If the finding names
 /// no rows, the rows with the worst grade are filled in.
-pub type Describe<'v> = Box<dyn Fn(&HitPart<'_>) -> Option<Finding> + 'v>;
+pub(crate) type Describe<'v> = Box<dyn Fn(&HitPart<'_>) -> Option<Finding> + 'v>;
 
 /// Rows of a table that a rule matches. A comparison of two states reports new rows and the others
 /// separately, so the finding is created on demand for a part of the rows.
@@ -56,12 +56,12 @@ pub struct HitPart<'p> {
 
 impl HitPart<'_> {
     /// Returns the rows that a finding shows as examples: the first ones.
-    pub fn shown(&self) -> &[usize] {
+    pub(crate) fn shown(&self) -> &[usize] {
         &self.rows[..self.rows.len().min(EXAMPLES)]
     }
 
     /// Returns true if the part contains the row.
-    pub fn has(&self, row: usize) -> bool {
+    pub(crate) fn has(&self, row: usize) -> bool {
         self.rows.binary_search(&row).is_ok()
     }
 }
@@ -76,7 +76,7 @@ impl<'v> Hit<'v> {
     }
 
     /// Creates a hit on rows of the same grade; `None` without rows.
-    pub fn rows(
+    pub(crate) fn rows(
         file: &'v TableFile,
         rows: impl IntoIterator<Item = usize>,
         grade: Severity,
@@ -87,7 +87,7 @@ impl<'v> Hit<'v> {
 
     /// Creates a hit on individually graded rows; `None` without rows. If a row has two grades, the
     /// worse one counts.
-    pub fn graded(
+    pub(crate) fn graded(
         file: &'v TableFile,
         rows: impl IntoIterator<Item = RowHit>,
         describe: impl Fn(&HitPart<'_>) -> Option<Finding> + 'v,
@@ -104,7 +104,7 @@ impl<'v> Hit<'v> {
     }
 
     /// Creates a hit on rows that share a key. Each key has at least two rows, in the order of the file.
-    pub fn copies(
+    pub(crate) fn copies(
         file: &'v TableFile,
         copies: Vec<KeyRows>,
         grade: Severity,

@@ -80,7 +80,7 @@ impl Precedent {
 }
 
 /// The head's counterpart of a table of the base.
-pub(crate) struct Successor<'a> {
+pub struct Successor<'a> {
     /// Path of the table in the head.
     pub path: &'a str,
     /// Place of the table in the head.
@@ -100,7 +100,7 @@ pub struct Repaired {
 
 /// The findings of the base, by their subjects.
 #[derive(Debug, Default)]
-pub(crate) struct BaseFindings {
+pub struct BaseFindings {
     findings: Vec<BaseFinding>,
     precedents: BTreeMap<Subject, Precedent>,
 }

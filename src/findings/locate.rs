@@ -18,7 +18,7 @@ const LISTED: &str = "point_rows";
 const COPIES: &str = "dropped_rows";
 
 /// Name of the example value with the row's file, for findings on rows of several files.
-pub(crate) const SOURCE_FILE: &str = "source_file";
+pub const SOURCE_FILE: &str = "source_file";
 
 /// The origin of each row of an assembled table: its file and its row there.
 struct Located<'a> {
@@ -30,7 +30,7 @@ struct Located<'a> {
 }
 
 /// Replaces the paths, lines and row numbers of findings on assembled tables by those of the original files.
-pub(crate) fn locate<'f>(
+pub fn locate<'f>(
     findings: impl Iterator<Item = &'f mut Finding>,
     catalog: &Catalog,
     source: &dyn Source,
@@ -56,7 +56,7 @@ pub(crate) fn locate<'f>(
 
 /// Returns the assembled table that contains a row of a file, with the number of the row in the table; `None`
 /// if no assembled table has the row.
-pub(crate) fn assembled_row<'c>(
+pub fn assembled_row<'c>(
     catalog: &'c Catalog,
     source: &dyn Source,
     (path, row): (&str, usize),
@@ -163,7 +163,7 @@ const OTHER_LINES: &str = "dropped_lines";
 
 /// Adds the line number of each example row in a text table. Tables are dropped after they were judged, so those with
 /// findings are read again.
-pub(crate) fn number_lines(findings: &mut [Finding], state: State<'_>) {
+pub fn number_lines(findings: &mut [Finding], state: State<'_>) {
     let texts = state.catalog.tables.iter().filter(|file| file.format == Format::Csv);
     let texts: BTreeMap<&str, &TableFile> =
         texts.map(|file| (file.entry.path.as_str(), file)).collect();

@@ -39,9 +39,9 @@ use sha2::{Digest, Sha256};
 pub use self::evidence::{Evidence, Explained, Explanation, ModelReach, SliceEvidence};
 pub use self::hit::{Hit, HitPart, Hits, RowHit, wholes};
 pub use self::known::Repaired;
-pub(crate) use self::known::{BaseFindings, Successor};
-pub(crate) use self::locate::{SOURCE_FILE, assembled_row, locate, number_lines};
-pub(crate) use self::settle::excused_errors;
+pub use self::known::{BaseFindings, Successor};
+pub use self::locate::{SOURCE_FILE, assembled_row, locate, number_lines};
+pub use self::settle::excused_errors;
 pub use self::severity::{Confidence, Severity};
 pub use self::sink::{Counts, Sink};
 pub use self::states::Novelty;
@@ -150,7 +150,7 @@ impl Finding {
     }
 
     /// Creates a finding on a table.
-    pub fn on_table(
+    pub(crate) fn on_table(
         rule: &str,
         severity: Severity,
         file: &TableFile,
@@ -194,7 +194,7 @@ impl Finding {
     }
 
     /// Sets the table that the finding's table copies.
-    pub fn copy_of(mut self, other: &TableFile) -> Self {
+    pub(crate) fn copy_of(mut self, other: &TableFile) -> Self {
         self.evidence.other = Some(other.entry.path.clone());
         self
     }
@@ -206,26 +206,26 @@ impl Finding {
     }
 
     /// Adds missing keys with an explanation.
-    pub fn explained(mut self, explained: impl IntoIterator<Item = Explained>) -> Self {
+    pub(crate) fn explained(mut self, explained: impl IntoIterator<Item = Explained>) -> Self {
         self.evidence.explained.extend(explained);
         self
     }
 
     /// Sets the line in a text file; 0 means none.
-    pub fn at_line(mut self, line: Option<u64>) -> Self {
+    pub(crate) fn at_line(mut self, line: Option<u64>) -> Self {
         self.evidence.line = line.filter(|line| *line > 0);
         self
     }
 
     /// Marks the finding as about the change itself, which makes it new.
-    pub fn about_change(mut self) -> Self {
+    pub(crate) fn about_change(mut self) -> Self {
         self.domain = Domain::Change;
         self.novelty = Novelty::New;
         self
     }
 
     /// Marks the finding as found in traces.
-    pub fn about_traces(mut self) -> Self {
+    pub(crate) fn about_traces(mut self) -> Self {
         self.domain = Domain::Traces;
         self
     }
@@ -266,7 +266,7 @@ impl Finding {
     }
 
     /// The command that reproduces the finding in a checkout, in the states that were compared.
-    pub fn command(&self, states: &ComparedStates) -> String {
+    pub(crate) fn command(&self, states: &ComparedStates) -> String {
         let what = match self.domain {
             Domain::Database => "--root",
             Domain::Traces => "--traces",
@@ -291,7 +291,11 @@ impl Finding {
 
     /// The command that draws the finding's table with its rows marked; if `is_compared`, together with the table of
     /// the base. `None` for a finding that is not on a table with a place.
-    pub fn explore_command(&self, states: &ComparedStates, is_compared: bool) -> Option<String> {
+    pub(crate) fn explore_command(
+        &self,
+        states: &ComparedStates,
+        is_compared: bool,
+    ) -> Option<String> {
         let (place, table) = (self.place.as_ref()?, self.table.as_ref()?);
         let mut command = format!("perfdb-gate explore --root .{}", states.head("--ref"));
         if is_compared {
@@ -313,17 +317,17 @@ impl Finding {
     }
 
     /// Returns true if the finding is an error.
-    pub fn is_error(&self) -> bool {
+    pub(crate) fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
     /// Returns true if the finding is neither waived nor in the baseline, and was not there before.
-    pub fn counts(&self) -> bool {
+    pub(crate) fn counts(&self) -> bool {
         self.waived_by.is_none() && self.novelty.as_new() != Some(false)
     }
 
     /// Returns true if the finding is not waived, but was there before or is in the baseline.
-    pub fn is_old(&self) -> bool {
+    pub(crate) fn is_old(&self) -> bool {
         self.waived_by.is_none() && self.novelty.as_new() == Some(false)
     }
 

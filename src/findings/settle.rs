@@ -13,7 +13,7 @@ use crate::database::served::rows::KeyRows;
 
 impl RowStates<'_> {
     /// Records the hits of the base, and returns them as findings.
-    pub fn take_base(&mut self, hits: Vec<Hit<'_>>) -> Vec<Finding> {
+    pub(crate) fn take_base(&mut self, hits: Vec<Hit<'_>>) -> Vec<Finding> {
         if let RowChange::Compared(rows) = self.change {
             for (row, grade) in hits.iter().flat_map(Hit::graded_rows) {
                 if let Some(key) = rows.base_key(row) {
@@ -38,7 +38,7 @@ struct RowsOfNovelty {
 
 impl<'v> Hit<'v> {
     /// The table with the hit's rows; `None` for a hit that is not divided by rows.
-    pub fn file(&self) -> Option<&'v TableFile> {
+    pub(crate) fn file(&self) -> Option<&'v TableFile> {
         match self {
             Self::Whole(_) => None,
             Self::Rows(hits) => Some(hits.file),
@@ -120,11 +120,7 @@ impl<'v> Hit<'v> {
 /// The errors that a changed table would have if the base's facts still applied. `hits` are its hits under the facts
 /// of the base, `head` those under the facts of the head. Only rows that the pull request adds or changes and that
 /// are not errors under the head's facts count.
-pub(crate) fn excused_errors<'v>(
-    hits: Hits<'v>,
-    head: &Hits<'v>,
-    states: &RowStates<'_>,
-) -> Vec<Finding> {
+pub fn excused_errors<'v>(hits: Hits<'v>, head: &Hits<'v>, states: &RowStates<'_>) -> Vec<Finding> {
     let rows = head.iter().flat_map(Hit::graded_rows);
     let errors: BTreeSet<usize> =
         rows.filter(|(_, grade)| *grade == Severity::Error).map(|(row, _)| row).collect();

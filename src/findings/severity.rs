@@ -21,7 +21,7 @@ pub enum Severity {
 
 impl Severity {
     /// Limits the severity to `most` at worst; a milder severity stays as it is.
-    pub fn at_most(self, most: Self) -> Self {
+    pub(crate) fn at_most(self, most: Self) -> Self {
         self.max(most)
     }
 
@@ -63,7 +63,7 @@ impl FromStr for Confidence {
 
 impl Confidence {
     /// Returns the precision in the terms of code scanning.
-    pub fn precision(self) -> &'static str {
+    pub(crate) fn precision(self) -> &'static str {
         match self {
             Self::Look => "medium",
             Self::Likely => "high",

@@ -33,27 +33,27 @@ pub struct Counts {
 
 impl Sink {
     /// Adds findings in any order.
-    pub fn extend(&mut self, findings: impl IntoIterator<Item = Finding>) {
+    pub(crate) fn extend(&mut self, findings: impl IntoIterator<Item = Finding>) {
         self.findings.extend(findings);
     }
 
     /// Keeps the findings for which `is_kept` is true.
-    pub fn retain(&mut self, is_kept: impl FnMut(&Finding) -> bool) {
+    pub(crate) fn retain(&mut self, is_kept: impl FnMut(&Finding) -> bool) {
         self.findings.retain(is_kept);
     }
 
     /// Calls `say` on every finding, to add its effect on predictions.
-    pub fn for_each_mut(&mut self, say: impl FnMut(&mut Finding)) {
+    pub(crate) fn for_each_mut(&mut self, say: impl FnMut(&mut Finding)) {
         self.findings.iter_mut().for_each(say);
     }
 
     /// Applies waivers; returns the waivers that expired or matched nothing.
-    pub fn waive(&mut self, waivers: &Waivers, today: Date) -> Result<Applied, WaiverError> {
+    pub(crate) fn waive(&mut self, waivers: &Waivers, today: Date) -> Result<Applied, WaiverError> {
         waivers.apply(&mut self.findings, today)
     }
 
     /// Marks each finding as new or as known to the baseline.
-    pub fn compare(&mut self, baseline: &Baseline) {
+    pub(crate) fn compare(&mut self, baseline: &Baseline) {
         for finding in self.findings.iter_mut().filter(|f| f.novelty.as_new() != Some(false)) {
             let new = baseline.is_new(finding);
             finding.novelty = Novelty::of(new);
@@ -62,7 +62,7 @@ impl Sink {
     }
 
     /// Applies the exceptions of the database's owners; returns descriptions of those past their date.
-    pub fn excuse(
+    pub(crate) fn excuse(
         &mut self,
         exceptions: &Exceptions,
         today: Date,
@@ -72,7 +72,7 @@ impl Sink {
     }
 
     /// Returns the findings in the order of reports, and their counts.
-    pub fn finish(mut self) -> (Vec<Finding>, Counts) {
+    pub(crate) fn finish(mut self) -> (Vec<Finding>, Counts) {
         self.findings.sort_by(|a, b| a.order().cmp(&b.order()));
         let mut counts = Counts::default();
         for finding in &self.findings {

@@ -24,12 +24,12 @@ pub enum Novelty {
 
 impl Novelty {
     /// The novelty of a compared finding.
-    pub fn of(new: bool) -> Self {
+    pub(crate) fn of(new: bool) -> Self {
         if new { Self::New } else { Self::Inherited }
     }
 
     /// The field `new` of reports; null without a comparison.
-    pub fn as_new(self) -> Option<bool> {
+    pub(crate) fn as_new(self) -> Option<bool> {
         match self {
             Self::Unjudged => None,
             Self::New => Some(true),
@@ -38,7 +38,7 @@ impl Novelty {
     }
 
     /// The novelty's name in reports; `None` without a comparison.
-    pub fn state(self) -> Option<&'static str> {
+    pub(crate) fn state(self) -> Option<&'static str> {
         match self {
             Self::Unjudged => None,
             Self::New => Some("new"),
@@ -88,12 +88,12 @@ pub(crate) struct ComparedRows {
 
 impl ComparedRows {
     /// The key of a row of the head: a hash, or the row's number if rows are not matched.
-    pub fn head_key(&self, row: usize) -> Option<u64> {
+    pub(crate) fn head_key(&self, row: usize) -> Option<u64> {
         self.matched.as_ref().map_or(Some(row as u64), |matched| matched.head_key(row))
     }
 
     /// The key of a row of the base: a hash, or the row's number if rows are not matched.
-    pub fn base_key(&self, row: usize) -> Option<u64> {
+    pub(crate) fn base_key(&self, row: usize) -> Option<u64> {
         self.matched.as_ref().map_or(Some(row as u64), |matched| matched.base_key(row))
     }
 }
@@ -101,14 +101,14 @@ impl ComparedRows {
 impl RowChange {
     /// Returns true if at least half of a table's `rows` were added, or changed in columns or facts that
     /// a rule reads.
-    pub fn is_most(&self, rows: usize, reads: &Reads) -> bool {
+    pub(crate) fn is_most(&self, rows: usize, reads: &Reads) -> bool {
         let states = RowStates::new(self, reads);
         let touched = (0..rows).filter(|row| states.is_touched(*row)).count();
         *self != Self::Untouched && 2 * touched >= rows
     }
 
     /// Returns true if the change adds any row, or may change the judgement of a row.
-    pub fn is_any(&self) -> bool {
+    pub(crate) fn is_any(&self) -> bool {
         match self {
             Self::Untouched => false,
             Self::All | Self::Unknown => true,
@@ -118,7 +118,7 @@ impl RowChange {
 }
 
 /// A table's row changes as far as they concern one rule, with the rule's hits in the base.
-pub(crate) struct RowStates<'a> {
+pub struct RowStates<'a> {
     pub(super) change: &'a RowChange,
     /// Bit mask of the columns that the rule reads.
     bits: u64,
@@ -132,7 +132,7 @@ pub(crate) struct RowStates<'a> {
 
 impl<'a> RowStates<'a> {
     /// Creates the states of a table in which the base has no hits.
-    pub fn new(change: &'a RowChange, reads: &Reads) -> Self {
+    pub(crate) fn new(change: &'a RowChange, reads: &Reads) -> Self {
         let (mut bits, mut has_new_facts) = (u64::MAX, false);
         if let RowChange::Compared(rows) = change {
             if let (Some(matched), Some(names)) = (&rows.matched, &reads.columns) {
@@ -148,7 +148,7 @@ impl<'a> RowStates<'a> {
     }
 
     /// The states of a table that is not compared.
-    pub fn unjudged() -> RowStates<'static> {
+    pub(crate) fn unjudged() -> RowStates<'static> {
         RowStates::new(&RowChange::Unknown, &Reads::all())
     }
 

@@ -20,13 +20,13 @@ type NoveltyKey = (String, String);
 impl Finding {
     /// Marks the finding as a novelty, to be merged over files. `what` names the unknown thing in the same words in
     /// every file: `the column rank`.
-    pub fn unknown(mut self, what: &str) -> Self {
+    pub(crate) fn unknown(mut self, what: &str) -> Self {
         self.slice.insert(UNKNOWN.to_owned(), what.into());
         self.evidence(UNKNOWN, what)
     }
 
     /// Marks the finding to be merged over files into one info. `what` is its sentence without the files.
-    pub fn shared(mut self, what: &str) -> Self {
+    pub(crate) fn shared(mut self, what: &str) -> Self {
         self.slice.insert(SHARED.to_owned(), what.into());
         self
     }
@@ -53,7 +53,7 @@ impl Sink {
     /// Merges findings of the same novelty or shared sentence in several files into one info on the first file.
     /// `not_known` completes the sentence of a novelty. If several rules report the same one, only the findings of
     /// the most frequent rule stay.
-    pub fn merge_unknown(&mut self, not_known: &str) {
+    pub(crate) fn merge_unknown(&mut self, not_known: &str) {
         let mut merged: BTreeMap<(String, bool), Vec<Finding>> = BTreeMap::new();
         for finding in std::mem::take(&mut self.findings) {
             match finding.novelty_key().filter(|_| finding.waived_by.is_none()) {

@@ -28,7 +28,7 @@ use crate::findings::Finding;
 /// A waiver of a rule's findings.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Waiver {
+pub(crate) struct Waiver {
     /// Id of the waived rule.
     pub rule: String,
     /// Glob over the finding's path; `**` crosses folders.
@@ -91,7 +91,7 @@ pub(crate) fn parse_date(text: &str) -> Result<Date, Reason> {
 }
 
 /// Hint that names the documentation of waivers.
-pub const WAIVER_HINT: &str = "docs/validate.md explains how a waiver is written, in \"The repository's own settings\"; \
+pub(crate) const WAIVER_HINT: &str = "docs/validate.md explains how a waiver is written, in \"The repository's own settings\"; \
                                `perfdb-gate schema waivers` prints its fields for an editor";
 
 /// The reason why waivers cannot be applied.
@@ -115,7 +115,7 @@ pub enum WaiverError {
 
 impl WaiverError {
     /// Converts to the error that ends a run, for the waiver file at `path`.
-    pub fn of(self, path: &str) -> Error {
+    pub(crate) fn of(self, path: &str) -> Error {
         let message = format!("{path}: {self}");
         match &self {
             Self::Formula(_) => Error::new(message, WAIVER_HINT),
@@ -129,7 +129,7 @@ impl WaiverError {
 
 impl Waivers {
     /// Ids of the waived rules, in the order of the waivers.
-    pub fn rules(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|(waiver, ..)| waiver.rule.as_str())
     }
 

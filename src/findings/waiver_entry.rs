@@ -8,7 +8,7 @@ use crate::base::error::Reason;
 
 /// A waiver of one finding, to be written.
 #[derive(Debug)]
-pub struct WaiverEntry<'a> {
+pub(crate) struct WaiverEntry<'a> {
     /// The finding to accept.
     pub finding: &'a Finding,
     /// The reason why the finding is acceptable.
@@ -24,7 +24,7 @@ pub struct WaiverEntry<'a> {
 impl WaiverEntry<'_> {
     /// Renders the entry. It accepts the finding as it is now: one with more rows, or a worse one, is
     /// reported again.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         // A JSON string is a YAML string.
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let Finding { rule, severity, path, .. } = self.finding;
@@ -49,7 +49,7 @@ impl WaiverEntry<'_> {
     /// # Errors
     ///
     /// If the file cannot be read, or is written in a way that cannot be appended to.
-    pub fn added_to(&self, shown: &str, text: &str) -> Result<String, Reason> {
+    pub(crate) fn added_to(&self, shown: &str, text: &str) -> Result<String, Reason> {
         let before = if text.trim().is_empty() { "waivers:\n" } else { text };
         let count = match text.trim() {
             "" => 0,

@@ -49,7 +49,7 @@ pub struct Call {
 }
 
 /// The runners of a table, evaluated for every row.
-pub struct Calls<'a> {
+pub(crate) struct Calls<'a> {
     table: &'a str,
     runners: Vec<EvaluatedRunner<'a>>,
 }
@@ -68,7 +68,7 @@ struct EvaluatedRunner<'a> {
 
 impl<'a> Calls<'a> {
     /// Evaluates the runners of a table.
-    pub fn new(
+    pub(crate) fn new(
         runners: &'a Runners,
         file: &'a TableFile,
         scope: &'a dyn Scope,
@@ -79,22 +79,22 @@ impl<'a> Calls<'a> {
     }
 
     /// The call that measures a row; `None` if no runner matches.
-    pub fn get(&self, row: usize) -> Option<Call> {
+    pub(crate) fn get(&self, row: usize) -> Option<Call> {
         Some(self.runner(row)?.call(self.table, row))
     }
 
     /// Returns true if a runner matches a row.
-    pub fn has(&self, row: usize) -> bool {
+    pub(crate) fn has(&self, row: usize) -> bool {
         self.runner(row).is_some()
     }
 
     /// The values that a row shares with the other rows of its call; `None` if a call measures one row.
-    pub fn group(&self, row: usize) -> Option<String> {
+    pub(crate) fn group(&self, row: usize) -> Option<String> {
         self.runner(row)?.group(row)
     }
 
     /// Number of GPUs that measure a row together.
-    pub fn gpus(&self, row: usize) -> u64 {
+    pub(crate) fn gpus(&self, row: usize) -> u64 {
         self.runner(row).and_then(|runner| runner.processes(row)).unwrap_or(1)
     }
 

@@ -45,13 +45,13 @@ pub struct Point {
 
 impl Point {
     /// The table's name: that of its file, without endings.
-    pub fn table(&self) -> &str {
+    pub(crate) fn table(&self) -> &str {
         let name = self.path.rsplit('/').next().unwrap_or(&self.path);
         name.split('.').next().unwrap_or(name)
     }
 
     /// The dtypes of the row: the texts of its columns that end in `_dtype`.
-    pub fn dtypes(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn dtypes(&self) -> impl Iterator<Item = String> {
         let dtypes = self.key.iter().filter(|(name, _)| name.ends_with("_dtype"));
         dtypes.filter_map(|(_, value)| value.as_str().map(str::to_owned))
     }
@@ -134,14 +134,14 @@ pub struct About {
 
 impl About {
     /// Name and version of a backend's software, however the device spells its name.
-    pub fn version_of(&self, backend: &str) -> Option<(&str, &str)> {
+    pub(crate) fn version_of(&self, backend: &str) -> Option<(&str, &str)> {
         let mut versions = self.versions.iter().map(|(n, v)| (n.as_str(), v.as_str()));
         versions.find(|(name, _)| name.eq_ignore_ascii_case(backend))
     }
 }
 
 /// Returns a version without its build: PyTorch and others append it after a plus sign.
-pub fn release(version: &str) -> &str {
+pub(crate) fn release(version: &str) -> &str {
     version.split_once('+').map_or(version, |(release, _)| release)
 }
 
@@ -174,7 +174,7 @@ pub struct Complaints {
 
 impl Complaints {
     /// The complaints as a sentence without a full stop; `None` if there are none.
-    pub fn sentence(&self) -> Option<String> {
+    pub(crate) fn sentence(&self) -> Option<String> {
         let counts = match (plural(self.errors, "error"), plural(self.warnings, "warning")) {
             (errors, _) if self.warnings == 0 => errors,
             (errors, warnings) => format!("{errors} and {warnings}"),
@@ -201,7 +201,7 @@ impl MeasureError {
     /// # Errors
     ///
     /// When the device failed, so that nothing more can be measured.
-    pub fn of_point(answer: Result<Answer, Self>) -> Result<Result<Answer, Reason>, Error> {
+    pub(crate) fn of_point(answer: Result<Answer, Self>) -> Result<Result<Answer, Reason>, Error> {
         match answer {
             Ok(answer) => Ok(Ok(answer)),
             Err(Self::Point(why)) => Ok(Err(why)),
@@ -211,7 +211,7 @@ impl MeasureError {
 }
 
 /// Makes an answer a proxy if another kernel ran than the point's row names.
-pub fn own_kernel(mut answer: Answer, point: &Point) -> Answer {
+pub(crate) fn own_kernel(mut answer: Answer, point: &Point) -> Answer {
     let recorded = point.key.iter().find(|(name, _)| name == "kernel_source");
     if let (Some(ran), Some((_, Value::String(recorded)))) = (&answer.kernel_source, recorded)
         && ran != recorded
@@ -223,7 +223,7 @@ pub fn own_kernel(mut answer: Answer, point: &Point) -> Answer {
 
 /// Number of samples requested per point. Their median is reliable while fewer than half are disturbed
 /// or badly placed in memory.
-pub const SAMPLES: u32 = 5;
+pub(crate) const SAMPLES: u32 = 5;
 
 /// A device that measures points.
 pub trait Device {

@@ -19,7 +19,7 @@ const GROUPS: usize = 3;
 
 /// A draw of rows.
 #[derive(Debug, Clone, Copy)]
-pub struct DrawRules<'a> {
+pub(crate) struct DrawRules<'a> {
     /// Number of points.
     pub count: usize,
     /// Seed of the draw.
@@ -54,7 +54,7 @@ pub struct DrawCounts {
 }
 
 /// Points drawn from a table, not yet measured.
-pub struct Drawn {
+pub(crate) struct Drawn {
     /// The table.
     pub file: TableFile,
     /// The figures of the draw.
@@ -66,7 +66,7 @@ pub struct Drawn {
 }
 
 /// Draws points of `rows`; none if the device can measure none of them.
-pub fn draw(
+pub(crate) fn draw(
     file: &TableFile,
     points: &MeasurablePoints<'_>,
     mut rows: Vec<usize>,

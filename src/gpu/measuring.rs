@@ -33,7 +33,7 @@ const PASSES: usize = 3;
 const EQUAL: usize = 5;
 
 /// A run that measures tables, one after the other.
-pub struct MeasuringRun<'a> {
+pub(crate) struct MeasuringRun<'a> {
     /// The device that measures.
     pub device: &'a mut dyn Device,
     /// The time and the request to end.
@@ -103,7 +103,7 @@ fn is_affordable(index: usize, asked: usize, fastest: f64) -> bool {
 const CONTROL_MS: f64 = 100.0;
 
 /// The measured points of a table, not yet judged.
-pub struct Taken {
+pub(crate) struct Taken {
     /// The table.
     pub file: TableFile,
     /// The figures of the draw.
@@ -128,7 +128,7 @@ impl Taken {
     /// # Errors
     ///
     /// When a log cannot be written.
-    pub fn take(
+    pub(crate) fn take(
         drawn: Drawn,
         run: &mut MeasuringRun<'_>,
         progress: &dyn Fn(usize),
@@ -170,7 +170,7 @@ impl Taken {
     }
 
     /// Answers the points of a draw from a log of replies.
-    pub fn replayed(drawn: Drawn, replay: &Replay) -> Self {
+    pub(crate) fn replayed(drawn: Drawn, replay: &Replay) -> Self {
         let (file, mut counts, mut failures) = (drawn.file, drawn.counts, Vec::new());
         let replies = replay.of(&file);
         replies.iter().for_each(|reply| add_failure(&mut failures, &reply.answer()));
@@ -192,12 +192,12 @@ impl Taken {
 
     /// The table as a control table for others; `None` if too few of its points are judged, or if its times
     /// are not steady.
-    pub fn as_control(&self, limits: &Margins) -> Option<Middle> {
+    pub(crate) fn as_control(&self, limits: &Margins) -> Option<Middle> {
         control(&self.points, &self.controls, &limits.of(&self.file.table))
     }
 
     /// Judges the table, relative to the card's offset.
-    pub fn judged(&self, about: &About, offset: Option<Offset>, limits: &Margins) -> Sample {
+    pub(crate) fn judged(&self, about: &About, offset: Option<Offset>, limits: &Margins) -> Sample {
         let limits = limits.of(&self.file.table);
         let mut points = self.points.clone();
         // A proxy is not judged, so that it does not add to the statistical power of the sample.
@@ -292,7 +292,7 @@ const OWN_S: (f64, f64) = (0.07, 0.15);
 const FOREIGN_S: (f64, f64) = (1.0, 3.0);
 
 /// Returns how many measurements the tables of a run need, and how long they take.
-pub fn estimate(drawn: &[Drawn]) -> String {
+pub(crate) fn estimate(drawn: &[Drawn]) -> String {
     let (mut few, mut many, mut calls) = (0.0, 0.0, 0);
     for Drawn { points, .. } in drawn {
         let all = points.len() + PASSES * CONTROLS.min(points.len());

@@ -2,22 +2,22 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-pub mod calls;
+pub(crate) mod calls;
 #[allow(unsafe_code, reason = "the driver, cuBLAS and NCCL are C: each call says why it is sound")]
 pub mod cuda;
 pub mod device;
-pub mod draw;
+pub(crate) mod draw;
 pub mod judge;
-pub mod measuring;
-pub mod origin;
+pub(crate) mod measuring;
+pub(crate) mod origin;
 pub mod outcome;
-pub mod plan;
-pub mod points;
+pub(crate) mod plan;
+pub(crate) mod points;
 pub mod process;
-pub mod protocol;
-pub mod recipe;
+pub(crate) mod protocol;
+pub(crate) mod recipe;
 pub mod record;
 pub mod replay;
 pub mod rerun;
-pub mod runners;
+pub(crate) mod runners;
 pub mod work;

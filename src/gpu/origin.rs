@@ -9,7 +9,7 @@ use crate::database::source;
 
 /// Compares the collector that measured a table with that in a folder, in a sentence. `commit` is the
 /// commit that the sidecar states, and `module` the Python module of the table's collector.
-pub fn origin(commit: Option<&str>, folder: &Path, module: &str) -> String {
+pub(crate) fn origin(commit: Option<&str>, folder: &Path, module: &str) -> String {
     let file = format!("{}.py", module.replace('.', "/"));
     // Collectors that do not know their commit write so.
     let Some(commit) = commit.filter(|text| !["", "unknown", "none"].contains(text)) else {

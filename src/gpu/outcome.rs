@@ -65,7 +65,7 @@ pub struct Sample {
 
 impl Sample {
     /// The slices with a judged point, with the number of their rows.
-    pub fn covered(&self) -> BTreeMap<&str, usize> {
+    pub(crate) fn covered(&self) -> BTreeMap<&str, usize> {
         let judged = self.points.iter().filter(|p| p.is_judged());
         let rows = |p: &Measured| self.draw.slices.get_key_value(&p.point.slice);
         judged.filter_map(rows).map(|(slice, rows)| (slice.as_str(), *rows)).collect()
@@ -96,13 +96,13 @@ impl Sample {
     }
 
     /// The outcome, and the verdict as a sentence.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         format!("{}: {}", self.verdict.outcome.name(), self.sentence())
     }
 
     /// The finding for formats that report findings: an error for a wrong table, a warning for an
     /// inconclusive one, `None` for a table that passes.
-    pub fn finding(&self) -> Option<Finding> {
+    pub(crate) fn finding(&self) -> Option<Finding> {
         let severity = match self.verdict.outcome {
             Outcome::Pass => return None,
             Outcome::Inconclusive => Severity::Warning,

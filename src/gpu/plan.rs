@@ -63,7 +63,7 @@ impl Plan {
     /// # Errors
     ///
     /// When the file cannot be read or is not a plan, or no plan has that name.
-    pub fn find(library: &Library, name: &str) -> Result<Self> {
+    pub(crate) fn find(library: &Library, name: &str) -> Result<Self> {
         if name.ends_with(".yaml") {
             let text = std::fs::read_to_string(name).map_err(|e| {
                 Error::caused(
@@ -89,7 +89,7 @@ impl Plan {
 
     /// The first error in the plan's content that its YAML form does not rule out; `None` if there is
     /// none.
-    pub fn fault(&self) -> Option<String> {
+    pub(crate) fn fault(&self) -> Option<String> {
         let Some(first) = self.grid.first() else { return Some("the grid is empty".into()) };
         if self.grid.iter().any(|part| part.keys().ne(first.keys())) {
             return Some(
@@ -115,7 +115,7 @@ impl Plan {
     }
 
     /// Every combination as columns of cells, in the order of the parts and of their values.
-    pub fn combinations(&self) -> BTreeMap<String, Vec<GridCell>> {
+    pub(crate) fn combinations(&self) -> BTreeMap<String, Vec<GridCell>> {
         let mut columns: BTreeMap<String, Vec<GridCell>> = BTreeMap::new();
         for part in &self.grid {
             let count: usize = part.values().map(Vec::len).product();

@@ -15,7 +15,7 @@ use crate::specs::{Library, measured_unit};
 
 /// The ways to measure rows.
 #[derive(Debug, Clone)]
-pub struct Methods {
+pub(crate) struct Methods {
     /// Recipes for the built-in kernels, and the limits of a verdict.
     pub recipes: Recipes,
     /// Functions of the collectors, if these measure.
@@ -28,7 +28,7 @@ impl Methods {
     /// # Errors
     ///
     /// When a file is malformed.
-    pub fn read(library: &Library, collectors: bool) -> Result<Self> {
+    pub(crate) fn read(library: &Library, collectors: bool) -> Result<Self> {
         let runners = collectors.then(|| Runners::read(library)).transpose()?;
         Ok(Self { recipes: Recipes::read(library)?, runners })
     }
@@ -39,7 +39,7 @@ impl Methods {
     ///
     /// When no framework of the tables is installed, or one with another version than the tables' or than
     /// the collectors need.
-    pub fn of_framework<'t>(
+    pub(crate) fn of_framework<'t>(
         &self,
         files: Vec<&'t TableFile>,
         about: &About,
@@ -69,7 +69,7 @@ impl Methods {
 }
 
 /// The rows that the loader serves and a filter selects, each with its recipe.
-pub struct MeasurablePoints<'a> {
+pub(crate) struct MeasurablePoints<'a> {
     path: &'a str,
     table: &'a Table,
     latency: Vals<'a, f64>,
@@ -95,7 +95,7 @@ struct EvaluatedRecipe<'a> {
 
 impl<'a> MeasurablePoints<'a> {
     /// Evaluates a filter and recipes over the rows of a recorded table.
-    pub fn of(
+    pub(crate) fn of(
         file: &'a TableFile,
         scope: &'a TableScope<'a>,
         filter: Option<&'a Expr>,
@@ -122,7 +122,7 @@ impl<'a> MeasurablePoints<'a> {
     }
 
     /// Evaluates a filter and recipes over the rows of a grid that is not measured yet.
-    pub fn to_measure(
+    pub(crate) fn to_measure(
         file: &'a TableFile,
         scope: &'a TableScope<'a>,
         filter: Option<&'a Expr>,
@@ -169,17 +169,17 @@ impl<'a> MeasurablePoints<'a> {
     }
 
     /// Row numbers of the points.
-    pub fn rows(&self) -> Vec<usize> {
+    pub(crate) fn rows(&self) -> Vec<usize> {
         self.kept.clone()
     }
 
     /// Recorded latency of a row in ms; NaN if it has none.
-    pub fn latency(&self, row: usize) -> f64 {
+    pub(crate) fn latency(&self, row: usize) -> f64 {
         self.latency.get(row)
     }
 
     /// The measurement to run for a row; `None` if no recipe matches or its formulas give no valid size.
-    pub fn work(&self, row: usize) -> Option<Work> {
+    pub(crate) fn work(&self, row: usize) -> Option<Work> {
         let evaluated = &self.recipes[self.recipe[row]?];
         let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v < 9e15).then_some(v as u64);
         let own = evaluated.recipe;
@@ -207,12 +207,12 @@ impl<'a> MeasurablePoints<'a> {
     }
 
     /// The values that a row shares with the other rows of its call; `None` if a call measures one row.
-    pub fn group(&self, row: usize) -> Option<String> {
+    pub(crate) fn group(&self, row: usize) -> Option<String> {
         self.calls.as_ref()?.group(row)
     }
 
     /// Returns true if a device can measure a row.
-    pub fn is_measurable(&self, row: usize, device: &dyn Device) -> bool {
+    pub(crate) fn is_measurable(&self, row: usize, device: &dyn Device) -> bool {
         match &self.calls {
             Some(calls) => calls.has(row),
             None => device.takes(self.work(row).as_ref()),
@@ -220,7 +220,7 @@ impl<'a> MeasurablePoints<'a> {
     }
 
     /// Number of GPUs that measure a row together.
-    pub fn gpus(&self, row: usize) -> u64 {
+    pub(crate) fn gpus(&self, row: usize) -> u64 {
         match &self.calls {
             Some(calls) => calls.gpus(row),
             None => self.work(row).map_or(1, |work| work.size("gpus")),
@@ -228,7 +228,7 @@ impl<'a> MeasurablePoints<'a> {
     }
 
     /// Returns true if a device measures something else at a row than was recorded.
-    pub fn is_proxy(&self, row: usize, device: &dyn Device) -> bool {
+    pub(crate) fn is_proxy(&self, row: usize, device: &dyn Device) -> bool {
         match &self.calls {
             Some(_) => self.scatters(row).is_some(),
             None => self.work(row).is_some_and(|work| device.stands_in(&work)),
@@ -243,19 +243,19 @@ impl<'a> MeasurablePoints<'a> {
     }
 
     /// Returns true if a row's operands fit in the memory of a device, as far as both are known.
-    pub fn fits(&self, row: usize, device: &dyn Device) -> bool {
+    pub(crate) fn fits(&self, row: usize, device: &dyn Device) -> bool {
         let needed = self.work(row).map_or(0, |w| w.bytes());
         device.about().memory_bytes.is_none_or(|memory| needed <= memory)
     }
 
     /// The dtypes of a row: the texts of its columns that end in `_dtype`.
-    pub fn dtypes(&self, row: usize) -> impl Iterator<Item = &str> {
+    pub(crate) fn dtypes(&self, row: usize) -> impl Iterator<Item = &str> {
         let dtypes = self.table.columns().filter(|(name, _)| name.ends_with("_dtype"));
         dtypes.filter_map(move |(_, column)| column.text(row))
     }
 
     /// The slice of a row: its text values except framework, version and device, joined by spaces.
-    pub fn slice(&self, row: usize) -> String {
+    pub(crate) fn slice(&self, row: usize) -> String {
         let is_part =
             |(name, _): &(&str, &Column)| !["framework", "version", "device"].contains(name);
         let texts = self.table.columns().filter(is_part).filter_map(|(_, column)| column.text(row));
@@ -263,17 +263,17 @@ impl<'a> MeasurablePoints<'a> {
     }
 
     /// The value of a column in a row; `None` if the table has no such column.
-    pub fn value(&self, row: usize, name: &str) -> Option<serde_json::Value> {
+    pub(crate) fn value(&self, row: usize, name: &str) -> Option<serde_json::Value> {
         Some(self.table.column(name)?.json(row))
     }
 
     /// A row that has no latency yet, as a point.
-    pub fn unmeasured(&self, row: usize) -> Point {
+    pub(crate) fn unmeasured(&self, row: usize) -> Point {
         self.point(row, &self.slice(row), 1)
     }
 
     /// A row as a point, with its slice and its latency decile within the slice.
-    pub fn point(&self, row: usize, slice: &str, decile: usize) -> Point {
+    pub(crate) fn point(&self, row: usize, slice: &str, decile: usize) -> Point {
         let key = self.table.columns().filter(|(name, _)| measured_unit(name).is_none());
         let watts = self.table.column("power").map(|c| c.number(row)).filter(|w| w.is_finite());
         let call = self.calls.as_ref().and_then(|calls| calls.get(row));

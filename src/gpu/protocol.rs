@@ -21,19 +21,19 @@ use super::work::Work;
 
 /// The first request, which asks for the device.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Hello {
+pub(crate) struct Hello {
     /// Protocol version: `perfdb-gate/measure/v1`.
     pub hello: &'static str,
 }
 
 impl Hello {
     /// The request of this protocol version.
-    pub const NOW: Self = Self { hello: "perfdb-gate/measure/v1" };
+    pub(crate) const NOW: Self = Self { hello: "perfdb-gate/measure/v1" };
 }
 
 /// A request to measure a point.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct PointRequest<'a> {
+pub(crate) struct PointRequest<'a> {
     /// Number of the request, which the answer repeats.
     pub id: u64,
     /// File stem of the table.
@@ -55,7 +55,7 @@ pub struct PointRequest<'a> {
 /// A runner's line about a point. It has one of the fields `samples_ms`, `error` and `alive`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Reply {
+pub(crate) enum Reply {
     /// The point cannot be measured, but others may be.
     Failed(FailedPoint),
     /// The point is in progress, and its time limit starts again.
@@ -66,7 +66,7 @@ pub enum Reply {
 
 /// A point that cannot be measured.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct FailedPoint {
+pub(crate) struct FailedPoint {
     /// Number of the request.
     pub id: u64,
     /// The reason, in one line.
@@ -78,16 +78,17 @@ pub struct FailedPoint {
 
 /// A sign of life for a point that takes long.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct SignOfLife {
+pub(crate) struct SignOfLife {
     /// Number of the request.
     pub id: u64,
     /// Current activity, in a word or two.
+    #[allow(dead_code, reason = "the schema names it")]
     pub alive: String,
 }
 
 /// A point that was measured.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct MeasuredPoint {
+pub(crate) struct MeasuredPoint {
     /// Number of the request.
     pub id: u64,
     /// The measurement.
@@ -97,7 +98,7 @@ pub struct MeasuredPoint {
 
 impl Reply {
     /// Number of the request that the line answers.
-    pub fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> u64 {
         match self {
             Self::Failed(reply) => reply.id,
             Self::Alive(reply) => reply.id,

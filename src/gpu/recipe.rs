@@ -13,7 +13,7 @@ use crate::specs::Library;
 /// The content of `rules/recipes.yaml`.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Recipes {
+pub(crate) struct Recipes {
     /// Limits for judging a sample.
     pub judge: Margins,
     /// The recipes in order; the first that matches a row is used.
@@ -59,7 +59,7 @@ pub struct Margins {
 
 impl Margins {
     /// The limits for a table.
-    pub fn of(&self, table: &str) -> Self {
+    pub(crate) fn of(&self, table: &str) -> Self {
         let elsewhere = self.elsewhere_in.get(table).copied().unwrap_or(self.elsewhere);
         Self { elsewhere, ..self.clone() }
     }
@@ -80,7 +80,7 @@ pub struct RatioPercentiles {
 /// A recipe: how rows of a table and backend were measured.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Recipe {
+pub(crate) struct Recipe {
     /// File stem of the table.
     pub table: String,
     /// Name of the backend directory.
@@ -153,7 +153,7 @@ impl Recipes {
     /// # Errors
     ///
     /// When a file is malformed; the error names file and line.
-    pub fn read(library: &Library) -> Result<Self> {
+    pub(crate) fn read(library: &Library) -> Result<Self> {
         let mut recipes = Self::default();
         for file in library.file("rules/recipes.yaml") {
             recipes = file.parse()?;
@@ -165,7 +165,7 @@ impl Recipes {
     }
 
     /// The first error in the content that its YAML form does not rule out; `None` if there is none.
-    pub fn fault(&self) -> Option<String> {
+    pub(crate) fn fault(&self) -> Option<String> {
         let j = &self.judge;
         let shares = [j.bias, j.card, j.card_most, j.level].into_iter().chain(j.constant);
         let mut shares = shares.chain([j.excludes, j.confidence, j.tail_share, j.tail_level]);

@@ -42,7 +42,7 @@ pub struct LoggedTable {
 
 /// A reply, with the point that was asked for.
 #[derive(Deserialize)]
-pub struct Replied {
+pub(crate) struct Replied {
     /// Path of the table; logs of other programs may have only its name.
     path: Option<String>,
     table: String,
@@ -61,7 +61,7 @@ pub struct Replied {
 
 impl Replied {
     /// The device's answer.
-    pub fn answer(&self) -> Result<Answer, Reason> {
+    pub(crate) fn answer(&self) -> Result<Answer, Reason> {
         match self.reply.get("error").and_then(Value::as_str) {
             Some(why) => Err(why.into()),
             None => Ok(serde_json::from_value(self.reply.clone())?),
@@ -74,13 +74,18 @@ impl Replied {
 /// # Errors
 ///
 /// When the line cannot be written.
-pub fn write(log: &mut Option<File>, line: &Value) -> Result<()> {
+pub(crate) fn write(log: &mut Option<File>, line: &Value) -> Result<()> {
     let failed = |e| Error::caused("cannot write a reply to the log", "", e);
     log.iter_mut().try_for_each(|log| log.write_all(format!("{line}\n").as_bytes()).map_err(failed))
 }
 
 /// The line for a reply.
-pub fn line(point: &Point, control: bool, host_ms: f64, answer: &Result<Answer, Reason>) -> Value {
+pub(crate) fn line(
+    point: &Point,
+    control: bool,
+    host_ms: f64,
+    answer: &Result<Answer, Reason>,
+) -> Value {
     let key: BTreeMap<_, _> = point.key.iter().cloned().collect();
     let failed = |why: &Reason| json!({"error": why.to_string()});
     let reply = answer.as_ref().map_or_else(failed, |answer| json!(answer));
@@ -128,12 +133,12 @@ impl Replay {
     }
 
     /// Returns true if a reply names the path of a table.
-    pub fn names(&self, file: &TableFile) -> bool {
+    pub(crate) fn names(&self, file: &TableFile) -> bool {
         self.replies.iter().any(|reply| reply.path.as_ref() == Some(&file.entry.path))
     }
 
     /// The replies about a table, in their order.
-    pub fn of(&self, file: &TableFile) -> Vec<&Replied> {
+    pub(crate) fn of(&self, file: &TableFile) -> Vec<&Replied> {
         let is_own = |reply: &&Replied| {
             reply.path.as_ref().map_or(reply.table == file.table, |path| *path == file.entry.path)
         };
@@ -141,7 +146,11 @@ impl Replay {
     }
 
     /// The rows of a table that have a reply, each with the index of its reply among those about the table.
-    pub fn rows(&self, file: &TableFile, points: &MeasurablePoints<'_>) -> BTreeMap<u64, usize> {
+    pub(crate) fn rows(
+        &self,
+        file: &TableFile,
+        points: &MeasurablePoints<'_>,
+    ) -> BTreeMap<u64, usize> {
         let replies = self.of(file);
         let names: Vec<&String> = replies.first().iter().flat_map(|r| r.key.keys()).collect();
         let texts = |value: &dyn Fn(&str) -> Option<Value>| -> Vec<String> {
@@ -156,7 +165,7 @@ impl Replay {
 }
 
 /// Times in ms of each control point, one per pass.
-pub fn controls(replies: &[&Replied]) -> Vec<Vec<f64>> {
+pub(crate) fn controls(replies: &[&Replied]) -> Vec<Vec<f64>> {
     let mut passes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for reply in replies.iter().filter(|reply| reply.control) {
         let times = reply.answer().map(|answer| median(&answer.samples_ms));

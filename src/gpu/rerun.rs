@@ -96,7 +96,7 @@ pub struct RerunPoint {
 
 impl RerunList {
     /// Creates a list of the given points.
-    pub fn new(about: String, operations: Vec<RerunOperation>) -> Self {
+    pub(crate) fn new(about: String, operations: Vec<RerunOperation>) -> Self {
         // The sum of an empty list is negative zero.
         let seconds = operations.iter().map(|o| o.seconds).sum::<Option<f64>>().map(|s| s + 0.0);
         Self { schema: SCHEMA.to_owned(), about, seconds, operations }
@@ -146,7 +146,7 @@ impl RerunList {
     }
 
     /// The list's points of a table in a place of the database.
-    pub fn of(&self, place: &Place, table: &str) -> Option<&RerunOperation> {
+    pub(crate) fn of(&self, place: &Place, table: &str) -> Option<&RerunOperation> {
         self.operations.iter().find(|o| {
             o.table == table
                 && (&o.system, &o.backend, &o.version)
@@ -162,7 +162,7 @@ impl RerunList {
 
 impl RerunOperation {
     /// The table's place in the database.
-    pub fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         Place {
             system: self.system.clone(),
             family: Some(self.family.clone()),
@@ -176,7 +176,7 @@ impl RerunOperation {
     /// # Errors
     ///
     /// When a formula of the spec does not fit the points' columns.
-    pub fn keys(&self, spec: &TableSpec, specs: &Specs) -> Result<BTreeSet<u64>, ExprError> {
+    pub(crate) fn keys(&self, spec: &TableSpec, specs: &Specs) -> Result<BTreeSet<u64>, ExprError> {
         // A list that was read has valid rows.
         let Ok(table) = self.rows() else { return Ok(BTreeSet::new()) };
         let (place, system) = (self.place(), specs.systems.get(&self.system));
@@ -189,7 +189,7 @@ impl RerunOperation {
     /// # Errors
     ///
     /// When the points have different columns, or a column mixes types.
-    pub fn rows(&self) -> Result<Table, Reason> {
+    pub(crate) fn rows(&self) -> Result<Table, Reason> {
         let Some(first) = self.points.first() else { return Err("the list has no points".into()) };
         let names: Vec<&String> = first.key.keys().collect();
         if let Some(said) = names.iter().find(|n| SAID_BY_THE_DEVICE.contains(&n.as_str())) {
@@ -212,7 +212,7 @@ impl RerunOperation {
 }
 
 /// Returns true if rerun lists contain the column. They omit measurements and what the device reports.
-pub fn is_listed(column: &str) -> bool {
+pub(crate) fn is_listed(column: &str) -> bool {
     !SAID_BY_THE_DEVICE.contains(&column) && crate::specs::measured_unit(column).is_none()
 }
 

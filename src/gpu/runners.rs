@@ -16,25 +16,26 @@ use crate::specs::Library;
 /// The content of `rules/runners.yaml`: the runners of each backend.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(transparent)]
-pub struct Runners(BTreeMap<String, BackendRunners>);
+pub(crate) struct Runners(BTreeMap<String, BackendRunners>);
 
 /// The runners of one backend.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BackendRunners {
+pub(crate) struct BackendRunners {
     /// The framework's version that the collectors are written for.
     requires: Requirement,
     /// The runners in order; the first that matches a row is used.
     pub calls: Vec<Runner>,
     /// Tables that cannot be called, with the reason.
     #[serde(default)]
+    #[allow(dead_code, reason = "people read it in the YAML")]
     pub without: BTreeMap<String, String>,
 }
 
 /// A function of a collector, with its arguments as formulas over a row's columns.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Runner {
+pub(crate) struct Runner {
     /// File stems of the tables.
     pub tables: Vec<String>,
     /// Filter of the rows that the runner measures; `None` means all rows.
@@ -71,7 +72,7 @@ pub struct Runner {
 /// Rows whose times include the host's launches.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Eager {
+pub(crate) struct Eager {
     /// Filter of the rows.
     pub rows: Expr,
     /// Number of empty launches that take as long as the host needs for one call.
@@ -80,7 +81,7 @@ pub struct Eager {
 
 /// A positional argument of a function.
 #[derive(Debug, Clone)]
-pub enum Argument {
+pub(crate) enum Argument {
     /// The value of a formula: a number, a text, a boolean or nothing.
     Value(Expr),
     /// A value of another form.
@@ -90,7 +91,7 @@ pub enum Argument {
 /// The form of an argument that is not a plain value.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
-pub enum Form {
+pub(crate) enum Form {
     /// A list of the one value.
     List {
         /// The value.
@@ -119,7 +120,7 @@ pub enum Form {
 
 impl Argument {
     /// The formula of the value, or of the element by which a case is chosen.
-    pub fn formula(&self) -> Option<&Expr> {
+    pub(crate) fn formula(&self) -> Option<&Expr> {
         match self {
             Self::Value(value) => Some(value),
             Self::Form(Form::List { list }) => Some(list),
@@ -164,7 +165,7 @@ impl Runners {
     /// # Errors
     ///
     /// When a file is malformed; the error names file and line.
-    pub fn read(library: &Library) -> Result<Self> {
+    pub(crate) fn read(library: &Library) -> Result<Self> {
         let mut runners = Self::default();
         for file in library.file("rules/runners.yaml") {
             runners = file.parse()?;
@@ -197,13 +198,13 @@ impl Runners {
     }
 
     /// The runners of a table and backend.
-    pub fn of(&self, table: &str, backend: &str) -> Vec<&Runner> {
+    pub(crate) fn of(&self, table: &str, backend: &str) -> Vec<&Runner> {
         let runners = self.0.get(backend).into_iter().flat_map(|b| &b.calls);
         runners.filter(|runner| runner.tables.iter().any(|name| name == table)).collect()
     }
 
     /// The framework's version that a table of a backend needs; `None` if it has no runner.
-    pub fn requirement(&self, table: &str, backend: &str) -> Option<&Requirement> {
+    pub(crate) fn requirement(&self, table: &str, backend: &str) -> Option<&Requirement> {
         let own = self.of(table, backend).first()?.requires.as_ref();
         own.or(self.0.get(backend).map(|b| &b.requires))
     }
@@ -221,7 +222,7 @@ fn is_collectors(run: &str) -> bool {
 /// A version that a framework must have, such as `vllm==0.24.0` or `trtllm>=1.3.0rc20`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Requirement {
+pub(crate) struct Requirement {
     text: String,
     versions: VersionSpecifiers,
 }
@@ -245,7 +246,7 @@ impl fmt::Display for Requirement {
 
 impl Requirement {
     /// Returns true if a version meets the requirement; its build, after a plus sign, does not count.
-    pub fn is_met(&self, version: &str) -> bool {
+    pub(crate) fn is_met(&self, version: &str) -> bool {
         Version::from_str(version).is_ok_and(|version| self.versions.contains(&version))
     }
 }

@@ -42,12 +42,12 @@ impl Work {
     }
 
     /// Number of elements of one input.
-    pub fn input(&self) -> u64 {
+    pub(crate) fn input(&self) -> u64 {
         self.product(&["batch", "m", "k"])
     }
 
     /// Number of elements of one call's weights.
-    pub fn weight(&self) -> u64 {
+    pub(crate) fn weight(&self) -> u64 {
         self.product(&["batch", "n", "k"])
     }
 
@@ -57,7 +57,7 @@ impl Work {
     }
 
     /// Number of inputs in memory, which is also the number of outputs.
-    pub fn inputs_held(&self) -> u64 {
+    pub(crate) fn inputs_held(&self) -> u64 {
         if self.inputs == Inputs::Own { self.copies } else { 1 }
     }
 }
@@ -97,7 +97,7 @@ pub enum Dtype {
 
 impl Dtype {
     /// Bytes per element.
-    pub fn bytes(self) -> u64 {
+    pub(crate) fn bytes(self) -> u64 {
         match self {
             Self::Bfloat16 | Self::Half => 2,
             Self::Fp8 | Self::Int8 => 1,

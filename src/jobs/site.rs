@@ -46,7 +46,7 @@ impl Site {
     }
 
     /// Returns the specs of tables and systems, overridden by the state's own facts.
-    pub fn specs(&self) -> &Specs {
+    pub(crate) fn specs(&self) -> &Specs {
         &self.settings.specs
     }
 
@@ -57,7 +57,7 @@ impl Site {
     }
 
     /// Iterates over the selected tables in the catalog's order.
-    pub fn tables(&self) -> impl Iterator<Item = &TableFile> {
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &TableFile> {
         self.catalog.tables.iter().filter(|t| self.selected.table(&t.place, &t.table))
     }
 }

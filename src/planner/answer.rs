@@ -53,13 +53,13 @@ pub(super) struct PredictReply {
 
 impl PredictReply {
     /// Creates the reply for a case that the package refuses as a whole: every step has the error.
-    pub fn refused(error: &PlannerError, steps: usize) -> Self {
+    pub(crate) fn refused(error: &PlannerError, steps: usize) -> Self {
         let points = vec![PointReply::Error { error: error.clone() }; steps];
         Self { quant: Quant::default(), operations: BTreeMap::new(), points }
     }
 
     /// Returns true if a step has a time.
-    pub fn has_time(&self) -> bool {
+    pub(crate) fn has_time(&self) -> bool {
         self.points.iter().any(|point| matches!(point, PointReply::Time { .. }))
     }
 }
@@ -115,7 +115,7 @@ pub enum Source {
 
 impl Source {
     /// Returns the planner's name of the origin.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Silicon => "silicon",
             Self::Mixed => "mixed",
@@ -127,12 +127,12 @@ impl Source {
     }
 
     /// Returns true if measured rows are behind the time.
-    pub fn is_measured(self) -> bool {
+    pub(crate) fn is_measured(self) -> bool {
         matches!(self, Self::Silicon | Self::Mixed)
     }
 
     /// Returns true if neither a measurement nor a fitted formula is behind the time.
-    pub fn is_guess(self) -> bool {
+    pub(crate) fn is_guess(self) -> bool {
         matches!(self, Self::Estimated | Self::Sol)
     }
 }

@@ -68,7 +68,7 @@ pub struct AskedVersion {
 
 impl AskedVersion {
     /// Returns true if a file that the planner reads for the version differs between the states.
-    pub fn is_changed(&self) -> bool {
+    pub(crate) fn is_changed(&self) -> bool {
         !self.changed.is_empty() || !self.facts.is_empty()
     }
 }

@@ -12,7 +12,7 @@ use crate::specs::Library;
 /// The models to predict, and the steps of each.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Cases {
+pub(crate) struct Cases {
     /// The models.
     pub cases: Vec<Case>,
     /// The steps that are predicted for each model.
@@ -92,7 +92,7 @@ pub struct StepPoint(pub Phase, pub u64, pub u64);
 
 impl StepPoint {
     /// Renders the step, such as `decode 64 × 1024`.
-    pub fn words(self) -> String {
+    pub(crate) fn words(self) -> String {
         let Self(phase, batch, tokens) = self;
         let phase = match phase {
             Phase::Prefill => "prefill",
@@ -104,7 +104,7 @@ impl StepPoint {
 
 impl Layout {
     /// Renders the layout, such as `tp 8 dp 2 ep 8`; degrees of 1 are left out except for tp.
-    pub fn words(self) -> String {
+    pub(crate) fn words(self) -> String {
         let degree =
             |name: &str, n: u64| if n > 1 { format!(" {name} {n}") } else { String::new() };
         format!("tp {}{}{}", self.tp, degree("dp", self.dp), degree("ep", self.moe_ep))
@@ -117,7 +117,7 @@ impl Cases {
     /// # Errors
     ///
     /// If the file cannot be read or is malformed; the error names file and line.
-    pub fn read(library: &Library, file: Option<&Path>) -> Result<Self> {
+    pub(crate) fn read(library: &Library, file: Option<&Path>) -> Result<Self> {
         let (shown, text) = match file {
             Some(file) => {
                 let unread = |e: std::io::Error| {
@@ -144,7 +144,7 @@ impl Cases {
     }
 
     /// Removes the cases whose model `wanted` refuses.
-    pub fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
+    pub(crate) fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
         self.cases.retain(|case| wanted(&case.model));
     }
 }

@@ -17,7 +17,7 @@ const NAMED: usize = 2;
 /// The tables that each kind of operation reads; `rules/operations.yaml`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OperationTables {
+pub(crate) struct OperationTables {
     /// The stems of the tables, by the kind's name in the engine's operation list.
     operations: BTreeMap<String, BTreeSet<String>>,
 }
@@ -37,7 +37,7 @@ impl OperationTables {
     /// # Errors
     ///
     /// If the file is malformed; the error names the line.
-    pub fn read(library: &Library) -> Result<Self> {
+    pub(crate) fn read(library: &Library) -> Result<Self> {
         library
             .file("rules/operations.yaml")
             .last()

@@ -79,13 +79,13 @@ pub struct StepTime {
 
 impl StepTime {
     /// Returns true if the planner reports the power of the step: at least 90 % of its time are covered.
-    pub fn has_power(&self) -> bool {
+    pub(crate) fn has_power(&self) -> bool {
         self.power >= 0.9
     }
 }
 
 /// The time of a step, or the planner's error.
-pub type Step = Result<StepTime, PlannerError>;
+pub(crate) type Step = Result<StepTime, PlannerError>;
 
 /// The predictions of a step before and after a change.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ pub struct OpMove {
 
 /// The effect of a change on a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepEffect {
+pub(crate) enum StepEffect {
     /// The time is the same, or only one state is predicted.
     Same,
     /// The time changed.
@@ -134,18 +134,18 @@ pub enum StepEffect {
 
 impl OpMove {
     /// Returns the time after the change minus the time before, in ms.
-    pub fn delta(&self) -> f64 {
+    pub(crate) fn delta(&self) -> f64 {
         self.after - self.before
     }
 
     /// Returns true if measured rows were behind the time, and now there is a guess.
-    pub fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.source_before.is_some_and(Source::is_measured)
             && self.source_after.is_none_or(Source::is_guess)
     }
 
     /// Returns true if measured rows were behind the time, and now there is a fitted formula.
-    pub fn becomes_empirical(&self) -> bool {
+    pub(crate) fn becomes_empirical(&self) -> bool {
         self.source_before.is_some_and(Source::is_measured)
             && self.source_after == Some(Source::Empirical)
     }
@@ -153,7 +153,7 @@ impl OpMove {
 
 impl PointImpact {
     /// Returns the effect of the change on the step.
-    pub fn fate(&self) -> StepEffect {
+    pub(crate) fn fate(&self) -> StepEffect {
         match (&self.before, &self.after) {
             (Some(Ok(before)), Ok(after)) if before.ms != after.ms => StepEffect::Moved,
             (Some(Ok(_)), Err(_)) => StepEffect::Lost,
@@ -164,54 +164,54 @@ impl PointImpact {
     }
 
     /// Returns the time after the change divided by the time before; `None` unless both states have a time.
-    pub fn factor(&self) -> Option<f64> {
+    pub(crate) fn factor(&self) -> Option<f64> {
         let (before, after) = (self.before.as_ref()?.as_ref().ok()?, self.after.as_ref().ok()?);
         (before.ms > 0.0 && after.ms > 0.0).then(|| after.ms / before.ms)
     }
 
     /// Returns the absolute logarithm of the factor, so that half and twice the time are equally far; 0 without a
     /// factor.
-    pub fn distance(&self) -> f64 {
+    pub(crate) fn distance(&self) -> f64 {
         self.factor().map_or(0.0, |factor| factor.ln().abs())
     }
 }
 
 impl ImpactCase {
     /// Returns true if the planner refuses every step in every state.
-    pub fn is_refused(&self) -> bool {
+    pub(crate) fn is_refused(&self) -> bool {
         self.points.iter().all(|point| point.fate() == StepEffect::Missing)
     }
 
     /// Renders the model and its layout.
-    pub fn subject(&self) -> String {
+    pub(crate) fn subject(&self) -> String {
         format!("{} {}", self.case.model, self.layout().words())
     }
 
     /// Returns the layout.
-    pub fn layout(&self) -> Layout {
+    pub(crate) fn layout(&self) -> Layout {
         self.case.parallel
     }
 }
 
 impl Impact {
     /// Iterates over the steps of all cases, each with its case.
-    pub fn points(&self) -> impl Iterator<Item = (&ImpactCase, &PointImpact)> {
+    pub(crate) fn points(&self) -> impl Iterator<Item = (&ImpactCase, &PointImpact)> {
         self.cases.iter().flat_map(|case| case.points.iter().map(move |point| (case, point)))
     }
 
     /// Returns the factors of the steps whose time changed.
-    pub fn factors(&self) -> Vec<f64> {
+    pub(crate) fn factors(&self) -> Vec<f64> {
         let moved = self.points().filter(|(_, point)| point.fate() == StepEffect::Moved);
         moved.filter_map(|(_, point)| point.factor()).collect()
     }
 
     /// Counts the steps with this fate.
-    pub fn count(&self, fate: StepEffect) -> usize {
+    pub(crate) fn count(&self, fate: StepEffect) -> usize {
         self.points().filter(|(_, point)| point.fate() == fate).count()
     }
 
     /// Returns the cases that a version refuses after the change although the package knows the model.
-    pub fn refused_on(&self, version: &PlannedVersion) -> impl Iterator<Item = &Case> {
+    pub(crate) fn refused_on(&self, version: &PlannedVersion) -> impl Iterator<Item = &Case> {
         let cases = self.cases.iter().filter(move |case| case.version == *version);
         let refused = cases.filter(|case| {
             case.points.iter().all(|p| p.after.as_ref().is_err_and(|why| why.class != "NotKnown"))
@@ -228,7 +228,7 @@ impl Impact {
 
 /// Coverage of predicted steps by measured power, in one state.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, schemars::JsonSchema)]
-pub struct PowerCoverage {
+pub(crate) struct PowerCoverage {
     /// Mean share of a step's time that comes from operations with measured energy, from 0 to 1.
     pub mean: f64,
     /// Number of steps for which the planner reports power: at least 90 % of their time is covered.
@@ -239,7 +239,9 @@ pub struct PowerCoverage {
 
 impl PowerCoverage {
     /// Returns the coverage before and after a change; `None` for a state without times.
-    pub fn both<'p>(points: impl Iterator<Item = &'p PointImpact> + Clone) -> [Option<Self>; 2] {
+    pub(crate) fn both<'p>(
+        points: impl Iterator<Item = &'p PointImpact> + Clone,
+    ) -> [Option<Self>; 2] {
         let before = points.clone().filter_map(|p| p.before.as_ref()?.as_ref().ok());
         let after = points.filter_map(|p| p.after.as_ref().ok());
         [Self::of(&before.collect::<Vec<_>>()), Self::of(&after.collect::<Vec<_>>())]

@@ -73,7 +73,7 @@ impl Planner {
     /// # Errors
     ///
     /// If an interpreter was named and its package does not answer.
-    pub fn find(choice: &PlannerChoice) -> Result<Result<Self, String>> {
+    pub(crate) fn find(choice: &PlannerChoice) -> Result<Result<Self, String>> {
         let variable = || std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
         let named = match choice {
             PlannerChoice::Found => variable().map(PlannerChoice::named),
@@ -123,12 +123,12 @@ impl Planner {
     }
 
     /// The package's name and version.
-    pub fn package(&self) -> String {
+    pub(crate) fn package(&self) -> String {
         format!("{} {}", self.about.package, self.about.version)
     }
 
     /// The package's version.
-    pub fn version(&self) -> &str {
+    pub(crate) fn version(&self) -> &str {
         &self.about.version
     }
 }

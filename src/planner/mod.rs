@@ -41,12 +41,12 @@ use std::time::Duration;
 use crate::database::diff::Diff;
 use crate::database::state::State;
 
-pub use answer::Source;
+pub(crate) use answer::Source;
 pub(crate) use ask::ask;
-pub use asked::{AskedVersion, PlannedVersion, ServingFiles, Slot};
-pub use cases::{Case, Cases, Layout, Phase, Quant, StepPoint};
-pub use cause::{MoveCause, OperationTables};
-pub use change::{
+pub(crate) use asked::{AskedVersion, PlannedVersion, ServingFiles, Slot};
+pub(crate) use cases::{Case, Cases, Layout, Phase, Quant, StepPoint};
+pub(crate) use cause::{MoveCause, OperationTables};
+pub(crate) use change::{
     Impact, ImpactCase, Neighbour, OpMove, PlannerView, PointImpact, PowerCoverage, Step,
     StepEffect, StepTime,
 };

@@ -74,7 +74,7 @@ fn said(words: &str) -> String {
 
 impl RunnerSession {
     /// Starts the runner in an interpreter: isolated from the caller's environment, in an empty folder.
-    pub fn start(python: &Path) -> Result<Self, SessionFailure> {
+    pub(crate) fn start(python: &Path) -> Result<Self, SessionFailure> {
         let folder = PythonFolder::new().map_err(SessionFailure::Start)?;
         let log =
             std::fs::File::create(folder.path().join("stderr")).map_err(SessionFailure::Start)?;
@@ -92,7 +92,7 @@ impl RunnerSession {
     /// # Errors
     ///
     /// If there is no reply within `limit`, or the package refuses the request.
-    pub fn ask<R: DeserializeOwned>(
+    pub(crate) fn ask<R: DeserializeOwned>(
         &mut self,
         request: &Value,
         limit: Duration,

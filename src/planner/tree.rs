@@ -31,7 +31,7 @@ impl<'a> PlannerTree<'a> {
     /// # Errors
     ///
     /// If the source cannot be listed, or a file cannot be written.
-    pub fn new(state: State<'a>, systems: &BTreeSet<String>) -> Result<Self> {
+    pub(crate) fn new(state: State<'a>, systems: &BTreeSet<String>) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("perfdb-gate-planner-").tempdir();
         let folder = folder.map_err(|e| unwritten(&std::env::temp_dir(), &e))?;
         let _removed = RemovedOnSignal::new(Leftover::Folder(folder.path().to_owned()));
@@ -69,7 +69,7 @@ impl<'a> PlannerTree<'a> {
     /// # Errors
     ///
     /// If a file cannot be written.
-    pub fn add(&mut self, systems: &BTreeSet<String>) -> Result<()> {
+    pub(crate) fn add(&mut self, systems: &BTreeSet<String>) -> Result<()> {
         for system in systems {
             let Some(file) = self.state.catalog.systems.get(system) else { continue };
             if !self.written.insert(system.clone()) {
@@ -87,12 +87,12 @@ impl<'a> PlannerTree<'a> {
     }
 
     /// The folder of the systems' YAML on disk.
-    pub fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.folder.path().join(&self.state.catalog.folder)
     }
 
     /// Returns the path in the source of a file that the planner names relative to the folder of systems.
-    pub fn path_of(&self, relative: &str) -> String {
+    pub(crate) fn path_of(&self, relative: &str) -> String {
         let mut parts: Vec<&str> =
             self.state.catalog.folder.split('/').filter(|p| !p.is_empty()).collect();
         for part in relative.split('/') {
@@ -106,13 +106,13 @@ impl<'a> PlannerTree<'a> {
     }
 
     /// Returns the id of a file's bytes; `None` if there is no such file or its bytes are unavailable.
-    pub fn id(&self, path: &str) -> Option<git2::Oid> {
+    pub(crate) fn id(&self, path: &str) -> Option<git2::Oid> {
         let at = self.entries.binary_search_by(|entry| entry.path.as_str().cmp(path)).ok()?;
         self.state.source.id(&self.entries[at])
     }
 
     /// Iterates over the files that are not tables, with the git ids of their bytes.
-    pub fn others(&self) -> impl Iterator<Item = (&str, Option<git2::Oid>)> {
+    pub(crate) fn others(&self) -> impl Iterator<Item = (&str, Option<git2::Oid>)> {
         let others = self.entries.iter().filter(|entry| !named_like_a_table(&entry.path));
         others.map(|entry| (entry.path.as_str(), self.state.source.id(entry)))
     }

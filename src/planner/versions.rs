@@ -22,7 +22,7 @@ pub(super) struct QueryVersionsOf {
 
 impl QueryVersionsOf {
     /// Asks for the versions of systems in a state.
-    pub fn of(
+    pub(crate) fn of(
         planner: &Planner,
         tree: &PlannerTree<'_>,
         systems: &BTreeSet<String>,
@@ -33,7 +33,7 @@ impl QueryVersionsOf {
         Ok(Self { backends, session })
     }
 
-    pub fn backend(&self, system: &str, backend: &str) -> Option<&BackendVersions> {
+    pub(crate) fn backend(&self, system: &str, backend: &str) -> Option<&BackendVersions> {
         self.backends.iter().find(|b| b.system == system && b.backend == backend)
     }
 
@@ -63,7 +63,7 @@ pub(super) fn request(
 
 impl BackendVersions {
     /// Returns the version that answers queries that name no version; `None` if there is none.
-    pub fn current(&self) -> Option<&str> {
+    pub(crate) fn current(&self) -> Option<&str> {
         let slot = self.slots.as_ref().and_then(|slots| slots.get("current"));
         slot.or(self.latest.as_ref()).map(String::as_str)
     }

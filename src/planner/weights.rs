@@ -28,7 +28,7 @@ struct TableWeight {
 impl TableWeights {
     /// Attributes the changes of all steps to the tables behind their operations. An operation's change is divided
     /// among its tables.
-    pub fn of(impact: &Impact) -> Self {
+    pub(crate) fn of(impact: &Impact) -> Self {
         let mut found = Self::default();
         for (case, point) in impact.points() {
             let Some(Ok(before)) = &point.before else { continue };
@@ -57,7 +57,7 @@ impl TableWeights {
     }
 
     /// Adds to a finding on a table the effect of the table on predictions.
-    pub fn weigh(&self, finding: &mut Finding) {
+    pub(crate) fn weigh(&self, finding: &mut Finding) {
         let Some(weight) = self.0.get(finding.path.as_str()).filter(|_| finding.table.is_some())
         else {
             return;

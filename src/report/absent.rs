@@ -17,7 +17,7 @@ pub struct AbsentFiles {
 
 impl AbsentFiles {
     /// Returns true if no file is absent.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.in_lfs.is_empty() && self.missing.is_empty()
     }
 

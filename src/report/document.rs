@@ -95,7 +95,7 @@ impl Document {
     }
 
     /// Adds a table that Markdown folds. If the table is empty, the heading becomes a paragraph.
-    pub fn folded(&mut self, heading: &str, table: DocumentTable) {
+    pub(crate) fn folded(&mut self, heading: &str, table: DocumentTable) {
         if table.rows.is_empty() {
             self.paragraph(heading);
         } else {

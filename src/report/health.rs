@@ -20,7 +20,7 @@ pub struct JudgedPlaces(BTreeMap<String, BTreeMap<String, BTreeSet<String>>>);
 
 /// A grid of tables by systems. The texts are escaped.
 #[derive(Debug, Serialize)]
-pub struct HealthMap {
+pub(crate) struct HealthMap {
     schema: &'static str,
     /// The names of the systems, one per column.
     pub systems: Vec<String>,
@@ -32,7 +32,7 @@ pub struct HealthMap {
 
 /// The cells of one table.
 #[derive(Debug, Serialize)]
-pub struct HealthRow {
+pub(crate) struct HealthRow {
     /// The table's name without `_perf`; empty for findings on sidecars and systems.
     pub table: String,
     /// The table's name as findings have it.
@@ -45,7 +45,7 @@ pub struct HealthRow {
 
 /// The findings on all versions of a table on one system.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct HealthCell {
+pub(crate) struct HealthCell {
     /// The name of the worst severity; `ok` without findings.
     pub worst: &'static str,
     /// The number of errors that are neither waived nor existing.
@@ -64,7 +64,7 @@ pub struct HealthCell {
 
 impl JudgedPlaces {
     /// Adds a judged table.
-    pub fn add(&mut self, place: &Place, table: &str) {
+    pub(crate) fn add(&mut self, place: &Place, table: &str) {
         let systems = self.0.entry(table.to_owned()).or_default();
         let versions = systems.entry(place.system.clone()).or_default();
         versions.insert(format!("{} {}", place.backend, place.version));
@@ -73,7 +73,7 @@ impl JudgedPlaces {
 
 impl HealthMap {
     /// Builds the map of a run.
-    pub fn new(judged: &JudgedPlaces, findings: &[Finding]) -> Self {
+    pub(crate) fn new(judged: &JudgedPlaces, findings: &[Finding]) -> Self {
         let mut cells: BTreeMap<&str, BTreeMap<&str, HealthCell>> = BTreeMap::new();
         for (table, systems) in &judged.0 {
             for (system, versions) in systems {
@@ -105,7 +105,7 @@ impl HealthMap {
     }
 
     /// Returns true if the map has more than one cell.
-    pub fn is_grid(&self) -> bool {
+    pub(crate) fn is_grid(&self) -> bool {
         self.tables.len() > 1 || self.systems.len() > 1
     }
 
@@ -149,7 +149,7 @@ fn system_of(finding: &Finding) -> Option<&str> {
 
 impl HealthRow {
     /// The row's name for people.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         if self.table.is_empty() { "(sidecars, systems)" } else { &self.table }
     }
 

@@ -29,9 +29,9 @@ mod view;
 mod xml;
 
 pub use absent::AbsentFiles;
-pub(crate) use change::{first_row, kind_tables};
+pub use change::{first_row, kind_tables};
 pub use html::page;
-pub(crate) use json::schema;
+pub use json::schema;
 pub use predictions::Predictions;
 pub use run::{Report, RunOutcome, RunVerdict};
 pub use view::ReportView;

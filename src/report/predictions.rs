@@ -83,13 +83,13 @@ pub struct PredictedMove {
 
 impl PredictedMove {
     /// Words the times before and after, and the relative change.
-    pub fn times(&self) -> String {
+    pub(crate) fn times(&self) -> String {
         let [before, after] = [self.before_ms, self.after_ms].map(Figure);
         format!("{before:.3} → {after:.3} ms, {}", self.change)
     }
 
     /// Words the operation that changed most and the cause.
-    pub fn reason(&self) -> String {
+    pub(crate) fn reason(&self) -> String {
         let parts: Vec<&str> =
             [&self.because, &self.cause].into_iter().flatten().map(String::as_str).collect();
         parts.join("; ")
@@ -98,7 +98,7 @@ impl PredictedMove {
 
 /// A step whose predicted time changed, as a row of a table.
 #[derive(Serialize)]
-pub struct MoverRow {
+pub(crate) struct MoverRow {
     subject: String,
     point: String,
     times: String,
@@ -107,7 +107,7 @@ pub struct MoverRow {
 
 impl MoverRow {
     /// Takes the texts of a move and escapes them.
-    pub fn new(moved: &PredictedMove) -> Self {
+    pub(crate) fn new(moved: &PredictedMove) -> Self {
         let PredictedMove { subject, point, .. } = moved;
         let [subject, point, times, reason] =
             [subject, point, &moved.times(), &moved.reason()].map(|text| clean(text));
@@ -117,7 +117,7 @@ impl MoverRow {
 
 /// A line of the section about predictions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct PredictionLine {
+pub(crate) struct PredictionLine {
     /// The subject, which may contain names from data; empty if the line concerns all steps.
     pub of: String,
     /// The statement, without names from data.
@@ -132,7 +132,7 @@ impl PredictionLine {
     }
 
     /// Joins the parts of the line.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let parts = [&self.of, &self.said, &self.because];
         let parts: Vec<&str> =
             parts.into_iter().map(String::as_str).filter(|p| !p.is_empty()).collect();
@@ -142,13 +142,13 @@ impl PredictionLine {
 
 impl Predictions {
     /// Returns true if the planner was asked about no version, because no file that it reads changed.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         let is_complete = self.failed.is_none() && self.not_asked.is_none() && self.gaps.is_empty();
         self.versions == 0 && is_complete
     }
 
     /// The lines of the section without a title, the most important first.
-    pub fn lines(&self) -> Vec<PredictionLine> {
+    pub(crate) fn lines(&self) -> Vec<PredictionLine> {
         let mut lines = self.notes();
         for mover in self.movers.iter().take(LINES.saturating_sub(lines.len())) {
             lines.push(PredictionLine {
@@ -161,7 +161,7 @@ impl Predictions {
     }
 
     /// The lines about all steps: the numbers, the answers that were lost, and the known power.
-    pub fn notes(&self) -> Vec<PredictionLine> {
+    pub(crate) fn notes(&self) -> Vec<PredictionLine> {
         let line = PredictionLine::new;
         if let Some(why) = &self.failed {
             return vec![line("predictions are not possible", why)];
@@ -224,7 +224,7 @@ impl Predictions {
 }
 
 /// Formats a relative change as a percentage with its sign.
-pub fn percent(change: f64) -> String {
+pub(crate) fn percent(change: f64) -> String {
     let sign = if change < 0.0 { "−" } else { "+" };
     let size = change.abs() * 100.0;
     // A change too small for one decimal must not look like none.

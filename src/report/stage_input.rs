@@ -73,7 +73,7 @@ impl StageSpecs {
     /// # Errors
     ///
     /// If the file is malformed.
-    pub fn read(library: &Library) -> Result<Self> {
+    pub(crate) fn read(library: &Library) -> Result<Self> {
         let file = library.file("rules/stages.yaml").last();
         let file = file.ok_or_else(|| Error::new("rules/stages.yaml is missing", ""))?;
         let specs: Self = SpecFile::parse(file)?;

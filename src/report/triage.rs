@@ -15,7 +15,7 @@ const GLANCE: usize = 10;
 
 /// The findings of one rule and severity on one backend. The texts are escaped.
 #[derive(Debug, PartialEq, Serialize)]
-pub struct Cause {
+pub(crate) struct Cause {
     #[serde(skip)]
     pub level: Severity,
     pub severity: &'static str,

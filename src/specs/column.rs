@@ -36,7 +36,7 @@ pub enum Unit {
 
 impl Unit {
     /// Returns the unit's name in specs.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ms => "ms",
             Self::Us => "us",

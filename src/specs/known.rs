@@ -108,12 +108,12 @@ impl TableSpecs {
     }
 
     /// Returns the names of the tables, sorted.
-    pub fn keys(&self) -> impl Iterator<Item = &String> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &String> {
         self.by_name.keys()
     }
 
     /// Returns the table specs with their names, sorted by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&String, &Arc<TableSpec>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &Arc<TableSpec>)> {
         self.by_name.keys().filter_map(|name| Some((name, self.get(name)?)))
     }
 
@@ -176,7 +176,7 @@ impl KnownSystems {
     }
 
     /// Returns the systems, sorted by name.
-    pub fn values(&self) -> impl Iterator<Item = &System> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = &System> {
         self.0.values().map(|known| known.get(system))
     }
 }

@@ -80,12 +80,12 @@ pub struct Library {
 
 impl SpecFile {
     /// Returns the file's kind, one of [`KINDS`]; `None` if nothing reads it.
-    pub fn kind(&self) -> Option<&'static str> {
+    pub(crate) fn kind(&self) -> Option<&'static str> {
         kind_of(self.role.strip_prefix("rules/").unwrap_or(&self.role)).map(|(kind, _)| kind)
     }
 
     /// Returns the file's name without its folder and `.yaml`.
-    pub fn stem(&self) -> &str {
+    pub(crate) fn stem(&self) -> &str {
         self.role.rsplit('/').next().unwrap_or(&self.role).trim_end_matches(".yaml")
     }
 
@@ -99,7 +99,7 @@ impl SpecFile {
     }
 
     /// Creates an error that names this file.
-    pub fn malformed(&self, why: impl Display) -> Error {
+    pub(crate) fn malformed(&self, why: impl Display) -> Error {
         Error::new(
             format!("{}: {why}", self.shown),
             "CONTRIBUTING.md describes the format of rules, tables and systems",
@@ -169,18 +169,18 @@ impl Library {
 
     /// Returns true if there are no overlays. Tests check all embedded files, so a run without overlays need
     /// not check them again.
-    pub fn is_embedded(&self) -> bool {
+    pub(crate) fn is_embedded(&self) -> bool {
         self.overlays().next().is_none()
     }
 
     /// Returns the overlay files, in the order in which later ones replace earlier ones.
-    pub fn overlays(&self) -> impl Iterator<Item = &SpecFile> {
+    pub(crate) fn overlays(&self) -> impl Iterator<Item = &SpecFile> {
         self.documents.iter().filter(|d| !d.shipped)
     }
 
     /// Returns the files of a folder without its subfolders, in the order in which later ones replace earlier
     /// ones.
-    pub fn folder<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a SpecFile> {
+    pub(crate) fn folder<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a SpecFile> {
         self.documents.iter().filter(move |d| {
             let inside = d.role.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
             inside.is_some_and(|name| !name.contains('/'))
@@ -188,17 +188,17 @@ impl Library {
     }
 
     /// Returns the files with a role, in the order in which later ones add to or replace earlier ones.
-    pub fn file<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a SpecFile> {
+    pub(crate) fn file<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a SpecFile> {
         self.documents.iter().filter(move |d| d.role == role)
     }
 
     /// Returns the files of no kind, which are never read, for example because a folder's name is misspelt.
-    pub fn unread(&self) -> impl Iterator<Item = &SpecFile> {
+    pub(crate) fn unread(&self) -> impl Iterator<Item = &SpecFile> {
         self.documents.iter().filter(|d| d.kind().is_none())
     }
 
     /// Returns the rules, in the order in which later ones replace earlier ones.
-    pub fn rules(&self) -> impl Iterator<Item = &SpecFile> {
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &SpecFile> {
         self.documents.iter().filter(|d| d.kind() == Some("*.yaml"))
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn parse(document: &SpecFile) -> Result<Limits, Reason> {
 
 impl Limit {
     /// Returns true if the limit applies to a table.
-    pub fn concerns(&self, table: &str) -> bool {
+    pub(crate) fn concerns(&self, table: &str) -> bool {
         let compile = || self.tables.iter().map(Glob::compile_matcher).collect();
         let tables = self.compiled.get_or_init(compile);
         tables.iter().any(|t| t.is_match(table) || t.is_match(table.trim_end_matches("_perf")))

@@ -55,7 +55,7 @@ struct LoaderTypes {
 
 impl LoaderFacts {
     /// Returns the stored types that the loader accepts for a kind of column.
-    pub fn types(&self, kind: ColumnKind) -> &[StoredType] {
+    pub(crate) fn types(&self, kind: ColumnKind) -> &[StoredType] {
         match kind {
             ColumnKind::Text => &self.types.text,
             ColumnKind::Int => &self.types.int,
@@ -152,7 +152,7 @@ pub enum StoredType {
 
 impl StoredType {
     /// Returns true if a column of this type consists of other columns or has several values per row.
-    pub fn is_nested(self) -> bool {
+    pub(crate) fn is_nested(self) -> bool {
         matches!(self, Self::Struct | Self::List | Self::Map | Self::Repeated)
     }
 }

@@ -29,7 +29,7 @@
 mod column;
 pub mod facts;
 mod known;
-pub mod layout;
+pub(crate) mod layout;
 mod library;
 mod limit;
 mod loader;
@@ -108,7 +108,12 @@ pub struct Lookups {
 
 impl Lookups {
     /// Returns the number that `function` assigns to `text` on a system; `None` if it is unknown.
-    pub fn get(&self, function: &Lookup, text: &str, system: Option<&System>) -> Option<f64> {
+    pub(crate) fn get(
+        &self,
+        function: &Lookup,
+        text: &str,
+        system: Option<&System>,
+    ) -> Option<f64> {
         match function {
             Lookup::Bytes => self.bytes.get(text).copied(),
             Lookup::Flops => system?.figure(self.flops.get(text)?).filter(|f| *f > 0.0),
@@ -117,12 +122,12 @@ impl Lookups {
     }
 
     /// Returns the system's figure with the FLOP/s of a dtype; `None` for a dtype that is only moved, or an unknown one.
-    pub fn rate(&self, dtype: &str) -> Option<&str> {
+    pub(crate) fn rate(&self, dtype: &str) -> Option<&str> {
         self.flops.get(dtype).map(String::as_str)
     }
 
     /// Returns the names of all dtypes.
-    pub fn dtypes(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn dtypes(&self) -> impl Iterator<Item = &str> {
         self.bytes.keys().map(String::as_str)
     }
 
@@ -137,7 +142,7 @@ impl Lookups {
 
     /// Returns true if a pull request changes the code that contains the function's figures. A text without a
     /// figure may have one in the changed code.
-    pub fn is_unsettled(&self, function: &Lookup) -> bool {
+    pub(crate) fn is_unsettled(&self, function: &Lookup) -> bool {
         matches!(function, Lookup::Pin(list) if self.unsettled.contains(&**list))
     }
 }
@@ -154,7 +159,7 @@ struct DtypeFacts {
 impl Specs {
     /// Returns when rows of other files fill gaps in a version's own table. This is always the case for
     /// tables without a spec.
-    pub fn filling(&self, table: &str) -> Filling {
+    pub(crate) fn filling(&self, table: &str) -> Filling {
         self.tables.get(table).map_or(Filling::Always, |spec| spec.filling)
     }
 
@@ -184,7 +189,7 @@ impl Specs {
     /// # Errors
     ///
     /// If the name is unknown.
-    pub fn choose_layout<'p>(
+    pub(crate) fn choose_layout<'p>(
         &mut self,
         name: Option<&str>,
         paths: impl Iterator<Item = &'p str> + Clone,
@@ -269,7 +274,7 @@ impl Specs {
 /// # Errors
 ///
 /// If the text is malformed; the error names the line.
-pub fn check_tables(text: &str) -> Result<()> {
+pub(crate) fn check_tables(text: &str) -> Result<()> {
     let (role, shown) = ("rules/tables/suggested.yaml".to_owned(), "the suggested spec".to_owned());
     let file = SpecFile { role, shown, text: text.to_owned().into(), shipped: false };
     known::tables(&file, true).map(drop)

@@ -51,7 +51,7 @@ impl Noise {
     }
 
     /// Returns the noise bands of a table.
-    pub fn bands(&self, table: &str, backend: &str) -> NoiseBands<'_> {
+    pub(crate) fn bands(&self, table: &str, backend: &str) -> NoiseBands<'_> {
         let own = self.tables.get(table).and_then(|bands| bands.get(backend));
         NoiseBands { own: own.map_or(&[], |bands| bands), all: &self.all }
     }
@@ -59,7 +59,7 @@ impl Noise {
 
 impl<'a> NoiseBands<'a> {
     /// Returns the spread of reruns at a latency in ms; `None` if it is unknown.
-    pub fn at(&self, latency: f64) -> Option<&'a NoiseBand> {
+    pub(crate) fn at(&self, latency: f64) -> Option<&'a NoiseBand> {
         let is_band = |band: &&NoiseBand| band.below_ms.is_none_or(|end| latency < end);
         self.own.iter().find(is_band).or_else(|| self.all.iter().find(is_band))
     }

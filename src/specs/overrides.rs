@@ -7,7 +7,7 @@ use super::{Specs, StatedFacts};
 
 impl Specs {
     /// Returns these specs, overridden by the facts that a tree states.
-    pub fn with_facts(&self, facts: &StatedFacts) -> Self {
+    pub(crate) fn with_facts(&self, facts: &StatedFacts) -> Self {
         let mut specs = self.clone();
         for (table, families) in facts.operations.iter().flat_map(Operations::tables) {
             let Some(family) = families.first().copied() else { continue };
@@ -45,7 +45,7 @@ impl Specs {
 
     /// Returns true if two specs agree on everything that affects a table's rows except the backends of its kernels,
     /// so that results computed with one are valid for the other.
-    pub fn know_alike(&self, other: &Self, table: &str) -> bool {
+    pub(crate) fn know_alike(&self, other: &Self, table: &str) -> bool {
         let spec = |specs: &Self| specs.tables.get(table).cloned();
         let alike = match (spec(self), spec(other)) {
             (Some(own), Some(others)) => {

@@ -43,18 +43,18 @@ impl ShippedFacts {
     }
 
     /// Returns the year and month of the newest facts.
-    pub fn date(&self) -> &str {
+    pub(crate) fn date(&self) -> &str {
         self.lists.iter().map(|list| &*list.date).max().unwrap_or("an unknown date")
     }
 
     /// Returns the end of a sentence about something that no list contains: `not known to perfdb-gate …`.
-    pub fn not_known(&self) -> String {
+    pub(crate) fn not_known(&self) -> String {
         let version = env!("CARGO_PKG_VERSION");
         format!("not known to perfdb-gate {version}, whose facts are of {}", self.date())
     }
 
     /// Returns the lists that a rule uses, for people: files, source, commit and date.
-    pub fn of_rule(&self, rule: &str) -> impl Iterator<Item = String> {
+    pub(crate) fn of_rule(&self, rule: &str) -> impl Iterator<Item = String> {
         let is_used = move |file: &&String| {
             let mut uses = self.rules.iter().filter(|(_, rules)| rules.iter().any(|r| r == rule));
             uses.any(|(start, _)| file.starts_with(start.as_str()))

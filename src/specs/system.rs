@@ -29,13 +29,13 @@ pub struct System {
 }
 
 /// The path of the last-level cache's size in bytes.
-pub const L2_CACHE: &str = "gpu.l2_cache";
+pub(crate) const L2_CACHE: &str = "gpu.l2_cache";
 
 /// The path of the memory bandwidth in B/s.
-pub const MEMORY_BANDWIDTH: &str = "gpu.mem_bw";
+pub(crate) const MEMORY_BANDWIDTH: &str = "gpu.mem_bw";
 
 /// The path of the GPU's power limit in W.
-pub const POWER: &str = "gpu.power";
+pub(crate) const POWER: &str = "gpu.power";
 
 /// The prefix of the paths of alternative values in the YAML.
 const ALSO: &str = "also.";
@@ -56,7 +56,7 @@ impl System {
     }
 
     /// Words the fields that differ in another state of the system, such as `node.num_gpus_per_node: 2 → 8`.
-    pub fn changes(&self, after: &Self) -> Vec<String> {
+    pub(crate) fn changes(&self, after: &Self) -> Vec<String> {
         let fields = |system: &Self| -> BTreeMap<String, String> {
             let figures = system.figures.iter().map(|(path, value)| (path, value.to_string()));
             let texts = system.texts.iter().map(|(path, text)| (path, text.clone()));
@@ -75,13 +75,13 @@ impl System {
     }
 
     /// Returns true if the system's GPU has this device name.
-    pub fn is_device(&self, name: &str) -> bool {
+    pub(crate) fn is_device(&self, name: &str) -> bool {
         self.device_matcher()(name)
     }
 
     /// Returns a function that tests if the system's GPU has a device name. Most names match literally, and
     /// compiling a glob is slow. Therefore, globs are compiled only when a name does not match literally.
-    pub fn device_matcher(&self) -> impl Fn(&str) -> bool {
+    pub(crate) fn device_matcher(&self) -> impl Fn(&str) -> bool {
         let globs: OnceCell<Vec<GlobMatcher>> = OnceCell::new();
         // The patterns were checked when the YAML was parsed.
         let compiled = |glob: &String| glob::matcher(glob, GlobScope::Names).ok();
@@ -135,7 +135,7 @@ impl System {
 
     /// Returns the path of a field whose top-level name systems do not have, such as a misspelt one; `None` if all
     /// names are known.
-    pub fn unknown_field(&self) -> Option<&str> {
+    pub(crate) fn unknown_field(&self) -> Option<&str> {
         const KNOWN: [&str; 7] =
             ["data_dir", "generation", "devices", "gpu", "layout", "node", "misc"];
         let top = |path: &'_ str| !KNOWN.contains(&path.split('.').next().unwrap_or(path));
@@ -149,7 +149,7 @@ impl System {
 
     /// Returns the correct values of a figure for a machine of this name, the usual one first; empty if the figure is
     /// an estimate.
-    pub fn correct_values(&self, path: &str) -> Vec<f64> {
+    pub(crate) fn correct_values(&self, path: &str) -> Vec<f64> {
         if self.unconfirmed.contains(path) {
             return Vec::new();
         }
@@ -164,7 +164,7 @@ impl System {
 
     /// Returns true if the YAML describes a system and not something else, such as a manifest beside the
     /// systems.
-    pub fn is_system(&self) -> bool {
+    pub(crate) fn is_system(&self) -> bool {
         self.texts.contains_key("data_dir") || self.figures.keys().any(|k| k.starts_with("gpu."))
     }
 

@@ -131,13 +131,13 @@ pub struct Identity {
 
 impl Identity {
     /// Returns the formulas of the identity, including the filter.
-    pub fn formulas(&self) -> impl Iterator<Item = &Expr> {
+    pub(crate) fn formulas(&self) -> impl Iterator<Item = &Expr> {
         self.column.iter().chain(&self.is).chain(&self.holds).chain(&self.filter)
     }
 
     /// Returns the name of the column that follows from the others; `None` if the identity has no column, or a
     /// formula in its place.
-    pub fn derived(&self) -> Option<&str> {
+    pub(crate) fn derived(&self) -> Option<&str> {
         self.column.as_ref()?.as_column()
     }
 }
@@ -244,12 +244,12 @@ impl TableSpec {
 
     /// Returns true if formulas may read a column of this name. The name `system` stands for the system of the
     /// table's place, so that a formula can distinguish systems.
-    pub fn knows(&self, column: &str) -> bool {
+    pub(crate) fn knows(&self, column: &str) -> bool {
         column == "system" || PLACE.contains(&column) || self.kind(column).is_some()
     }
 
     /// Returns the expected kind of a column; `None` if the spec does not mention the column.
-    pub fn kind(&self, name: &str) -> Option<ColumnKind> {
+    pub(crate) fn kind(&self, name: &str) -> Option<ColumnKind> {
         match self.column(name) {
             Some(column) => Some(column.kind),
             None => IDENTITY.contains(&name).then_some(ColumnKind::Text),
@@ -258,7 +258,7 @@ impl TableSpec {
 
     /// Returns the key that distinguishes the rows that the loader can serve: the loader's key and, if the loader
     /// stores the rows of each kernel separately, the kernel.
-    pub fn row_key(&self) -> Cow<'_, [KeyPart]> {
+    pub(crate) fn row_key(&self) -> Cow<'_, [KeyPart]> {
         let lane = self.lanes.as_ref().and_then(|lanes| KeyPart::column(&lanes.column));
         match lane.filter(|lane| !self.key.iter().any(|part| part.name == lane.name)) {
             None => Cow::Borrowed(&self.key),
@@ -267,7 +267,7 @@ impl TableSpec {
     }
 
     /// Returns true if a part of the key is a name or a flag, not a number.
-    pub fn is_name(&self, part: &KeyPart) -> bool {
+    pub(crate) fn is_name(&self, part: &KeyPart) -> bool {
         !matches!(part.value.eval(&self.types()), Ok(Value::Number(_)))
     }
 
@@ -302,14 +302,14 @@ impl TableSpec {
     }
 
     /// Returns the formulas of the key, the loader's filters and the latency.
-    pub fn loaded(&self) -> impl Iterator<Item = &Expr> {
+    pub(crate) fn loaded(&self) -> impl Iterator<Item = &Expr> {
         let parts = self.key.iter().chain(&self.latency).map(|p| &p.value);
         let filters = self.filter.iter().chain(&self.require);
         parts.chain(filters).chain(self.buckets.iter().map(|b| &b.rows))
     }
 
     /// Returns the columns that the key, the loader's filters or the latency read.
-    pub fn loaded_columns(&self) -> BTreeSet<&str> {
+    pub(crate) fn loaded_columns(&self) -> BTreeSet<&str> {
         let apart = self.buckets.iter().filter_map(|bucket| bucket.apart.as_deref());
         self.loaded().flat_map(Expr::columns).chain(apart).collect()
     }
@@ -321,7 +321,7 @@ impl TableSpec {
 
     /// Infers a spec for a table without one. Measured columns are recognised by their names. The meaning of
     /// the other columns is unknown, so the spec has no key.
-    pub fn inferred(name: &str, family: &str, columns: &[(String, ColumnKind)]) -> Self {
+    pub(crate) fn inferred(name: &str, family: &str, columns: &[(String, ColumnKind)]) -> Self {
         let others = columns.iter().filter(|(name, _)| !IDENTITY.contains(&name.as_str()));
         let specs = others.map(|(name, found)| {
             let kind = measured_unit(name).map_or(*found, ColumnKind::Measure);

@@ -11,7 +11,7 @@ use crate::findings::Severity;
 /// The kind of a field's problem. All problems of a document with the same kind and severity become
 /// one finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ProblemKind {
+pub enum ProblemKind {
     /// The field is missing.
     Missing,
     /// The field is at another depth of the document.
@@ -26,7 +26,7 @@ pub(crate) enum ProblemKind {
 
 impl ProblemKind {
     /// The kind's name in findings.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Missing => "missing",
             Self::Depth => "depth",
@@ -38,7 +38,7 @@ impl ProblemKind {
 }
 
 /// A problem of one field.
-pub(crate) struct Problem {
+pub struct Problem {
     pub kind: ProblemKind,
     pub severity: Severity,
     /// The field's dotted path.
@@ -48,7 +48,7 @@ pub(crate) struct Problem {
 }
 
 /// A card or config that was read.
-pub(crate) struct TraceDocument<'a> {
+pub struct TraceDocument<'a> {
     pub path: String,
     /// The name of the file's directory.
     pub dir_name: String,
@@ -63,19 +63,19 @@ pub(crate) struct TraceDocument<'a> {
 }
 
 impl TraceDocument<'_> {
-    pub fn dir(&self) -> &str {
+    pub(crate) fn dir(&self) -> &str {
         split(&self.path).0
     }
 
-    pub fn stem(&self) -> &str {
+    pub(crate) fn stem(&self) -> &str {
         stem(split(&self.path).2)
     }
 
-    pub fn number(&self, column: &str) -> Option<f64> {
+    pub(crate) fn number(&self, column: &str) -> Option<f64> {
         self.frame.cell(column, 0).number()
     }
 
-    pub fn text(&self, column: &str) -> Option<&str> {
+    pub(crate) fn text(&self, column: &str) -> Option<&str> {
         self.frame.cell(column, 0).text()
     }
 }

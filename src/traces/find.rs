@@ -19,7 +19,7 @@ pub struct TraceRequest<'a>(pub Option<&'a str>);
 
 impl<'a> TraceRequest<'a> {
     /// Returns a directory's `name`, or the name of the requested folder if `name` is empty.
-    pub fn dir_name<'d>(self, name: &'d str) -> &'d str
+    pub(crate) fn dir_name<'d>(self, name: &'d str) -> &'d str
     where
         'a: 'd,
     {
@@ -29,7 +29,7 @@ impl<'a> TraceRequest<'a> {
 
 /// The kind of a trace file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TraceKind<'s> {
+pub enum TraceKind<'s> {
     /// A workload card.
     Card,
     /// An experiment config.
@@ -40,7 +40,7 @@ pub(crate) enum TraceKind<'s> {
 
 /// A recognized trace file.
 #[derive(Debug)]
-pub(crate) struct TraceFile<'s> {
+pub struct TraceFile<'s> {
     pub entry: Entry,
     pub kind: TraceKind<'s>,
     /// True if the file is a template that people copy and fill in.
@@ -50,7 +50,7 @@ pub(crate) struct TraceFile<'s> {
 }
 
 /// Splits a path into its directory, that directory's own name, and the file's name.
-pub(crate) fn split(path: &str) -> (&str, &str, &str) {
+pub fn split(path: &str) -> (&str, &str, &str) {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     (dir, dir.rsplit('/').next().unwrap_or(dir), name)
 }

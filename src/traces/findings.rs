@@ -25,7 +25,7 @@ pub(crate) struct Checks {
 
 impl Checks {
     /// Returns the check that reports a broken relation.
-    pub fn of_relation(&self, finds: RelationRule) -> TraceCheck {
+    pub(crate) fn of_relation(&self, finds: RelationRule) -> TraceCheck {
         match finds {
             RelationRule::Contradiction => self.contradiction,
             RelationRule::Implausible => self.implausible,
@@ -52,13 +52,13 @@ pub(crate) const CONFIG: Checks = Checks {
 };
 
 /// Collects the findings of the rules that run.
-pub(crate) struct Findings<'a> {
+pub struct Findings<'a> {
     rules: BTreeMap<TraceCheck, &'a Rule>,
     pub all: Vec<Finding>,
 }
 
 impl<'a> Findings<'a> {
-    pub fn new(rules: &'a [Arc<Rule>]) -> Self {
+    pub(crate) fn new(rules: &'a [Arc<Rule>]) -> Self {
         let of_traces = |rule: &'a Arc<Rule>| match rule.check {
             Check::Trace(check) => Some((check, rule.as_ref())),
             _ => None,
@@ -67,7 +67,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Builds a finding with a severity of at most the rule's own; `None` if the rule does not run.
-    pub fn finding(
+    pub(crate) fn finding(
         &self,
         check: TraceCheck,
         severity: Option<Severity>,
@@ -81,7 +81,7 @@ impl<'a> Findings<'a> {
 
     /// Adds a finding, if its rule runs. `of` distinguishes it from other findings of the rule in
     /// the file.
-    pub fn add(&mut self, finding: Option<Finding>, of: &str) {
+    pub(crate) fn add(&mut self, finding: Option<Finding>, of: &str) {
         if let Some(mut finding) = finding {
             finding.slice.insert("of".into(), of.into());
             self.all.push(finding);
@@ -89,13 +89,13 @@ impl<'a> Findings<'a> {
     }
 
     /// Adds the only finding of a rule on a file.
-    pub fn say(&mut self, check: TraceCheck, path: &str, message: String) {
+    pub(crate) fn say(&mut self, check: TraceCheck, path: &str, message: String) {
         self.all.extend(self.finding(check, None, path, message));
     }
 
     /// Adds one of several findings that a rule makes in a file. `of` distinguishes them in the
     /// fingerprint.
-    pub fn say_of(
+    pub(crate) fn say_of(
         &mut self,
         check: TraceCheck,
         severity: Option<Severity>,
@@ -109,7 +109,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Adds the findings on one document by itself: its fields, relations and names.
-    pub fn document(
+    pub(crate) fn document(
         &mut self,
         document: &TraceDocument<'_>,
         spec: &DocumentSpec,
@@ -213,7 +213,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Adds a finding if no system describes a card's accelerator.
-    pub fn accelerator(&mut self, card: &TraceDocument<'_>, specs: &TraceSpecs) {
+    pub(crate) fn accelerator(&mut self, card: &TraceDocument<'_>, specs: &TraceSpecs) {
         let Some(name) = card.text("accelerator") else { return };
         let (severity, why) = match specs.system(name) {
             Some(Some(_)) => return,

@@ -13,7 +13,7 @@ use crate::specs::system::System;
 
 /// The value of one column in one row.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) enum TraceCell {
+pub enum TraceCell {
     #[default]
     Null,
     /// A number. True is 1 and false is 0.
@@ -23,7 +23,7 @@ pub(crate) enum TraceCell {
 
 impl TraceCell {
     /// The cell as JSON. NaN and infinities, which JSON lacks, become text.
-    pub fn json(&self) -> Json {
+    pub(crate) fn json(&self) -> Json {
         match self {
             Self::Null => Json::Null,
             Self::Number(n) if n.fract() == 0.0 && n.abs() < 1e15 => (*n as i64).into(),
@@ -34,7 +34,7 @@ impl TraceCell {
     }
 
     /// The cell's number; `None` for texts and null.
-    pub fn number(&self) -> Option<f64> {
+    pub(crate) fn number(&self) -> Option<f64> {
         match self {
             Self::Number(n) => Some(*n),
             _ => None,
@@ -42,7 +42,7 @@ impl TraceCell {
     }
 
     /// The cell's text; `None` for numbers and null.
-    pub fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(t) => Some(t),
             _ => None,
@@ -62,7 +62,7 @@ impl std::fmt::Display for TraceCell {
 
 /// A table of named columns.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Frame<'a> {
+pub struct Frame<'a> {
     pub rows: usize,
     columns: BTreeMap<String, Vec<TraceCell>>,
     /// Names of columns whose cells are text even if they look like numbers.
@@ -78,13 +78,13 @@ pub(crate) struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     /// A frame without columns and with unknown systems.
-    pub fn new(rows: usize) -> Self {
+    pub(crate) fn new(rows: usize) -> Self {
         Self { rows, systems: vec![None; rows], ..Self::default() }
     }
 
     /// Adds a column, or replaces the column of this name. If `is_text` is true, its cells are text even if they look
     /// like numbers.
-    pub fn set(&mut self, name: &str, cells: Vec<TraceCell>, is_text: bool) {
+    pub(crate) fn set(&mut self, name: &str, cells: Vec<TraceCell>, is_text: bool) {
         debug_assert_eq!(cells.len(), self.rows);
         if is_text {
             self.texts.insert(name.to_owned());
@@ -93,29 +93,29 @@ impl<'a> Frame<'a> {
     }
 
     /// Sets the rounding of a column's values, as half a unit of each value's last digit.
-    pub fn set_half_units(&mut self, name: &str, half_units: Vec<f64>) {
+    pub(crate) fn set_half_units(&mut self, name: &str, half_units: Vec<f64>) {
         debug_assert_eq!(half_units.len(), self.rows);
         self.half_units.insert(name.to_owned(), half_units);
     }
 
     /// The rounding of each value, by column.
-    pub fn half_units(&self) -> BTreeMap<&str, Cow<'_, [f64]>> {
+    pub(crate) fn half_units(&self) -> BTreeMap<&str, Cow<'_, [f64]>> {
         let columns = self.half_units.iter();
         columns.map(|(name, half)| (name.as_str(), Cow::Borrowed(&half[..]))).collect()
     }
 
     /// The value of a column in a row; null if there is no such column.
-    pub fn cell(&self, name: &str, row: usize) -> &TraceCell {
+    pub(crate) fn cell(&self, name: &str, row: usize) -> &TraceCell {
         self.columns.get(name).and_then(|c| c.get(row)).unwrap_or(&TraceCell::Null)
     }
 
     /// Returns true if the frame has the column.
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.columns.contains_key(name)
     }
 
     /// Computes the derived columns in order. A formula can read columns derived before it.
-    pub fn derive(
+    pub(crate) fn derive(
         &mut self,
         derived: &[DerivedColumn],
         thresholds: &BTreeMap<String, Threshold>,

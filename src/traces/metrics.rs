@@ -76,7 +76,7 @@ pub(crate) fn check(
 
 impl Metrics<'_, '_> {
     /// Adds a finding about rows of the file.
-    pub fn add(&self, findings: &mut Findings<'_>, finding: RowFinding<'_>) {
+    pub(crate) fn add(&self, findings: &mut Findings<'_>, finding: RowFinding<'_>) {
         let RowFinding { check, severity, of, message, rows, values, grounds } = finding;
         let Some(finding) = findings.finding(check, severity, self.path, message) else { return };
         let example = |row: &usize| Example {
@@ -219,7 +219,7 @@ pub(crate) struct RowFinding<'a> {
 
 impl<'a> RowFinding<'a> {
     /// A finding with the rule's own severity and without thresholds.
-    pub fn new(
+    pub(crate) fn new(
         check: TraceCheck,
         of: &'a str,
         message: String,

@@ -34,12 +34,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-pub(crate) use self::document::TraceDocument;
-pub(crate) use self::find::{TraceFile, TraceKind, split};
-pub(crate) use self::findings::Findings;
-pub(crate) use self::frame::{Frame, TraceCell};
-pub(crate) use self::spec::{MetricSpec, TraceFieldType};
-pub(crate) use self::tree::brief;
+pub use self::document::TraceDocument;
+pub use self::find::{TraceFile, TraceKind, split};
+pub use self::findings::Findings;
+pub use self::frame::{Frame, TraceCell};
+pub use self::spec::{MetricSpec, TraceFieldType};
+pub use self::tree::brief;
 pub use find::TraceRequest;
 pub use news::{Changed, changed};
 pub use spec::TraceSpecs;

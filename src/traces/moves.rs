@@ -27,7 +27,7 @@ pub(crate) fn by_path<'e>(
 impl MovedFiles {
     /// Pairs each deleted file with an added file of the same bytes, preferring one of the same
     /// name.
-    pub fn new(base: State<'_>, before: &[Entry], head: State<'_>, after: &[Entry]) -> Self {
+    pub(crate) fn new(base: State<'_>, before: &[Entry], head: State<'_>, after: &[Entry]) -> Self {
         let (before, after) = (by_path(before), by_path(after));
         let mut added: BTreeMap<git2::Oid, Vec<&str>> = BTreeMap::new();
         for (path, entry) in after.iter().filter(|(path, _)| !before.contains_key(*path)) {
@@ -59,7 +59,7 @@ impl MovedFiles {
     }
 
     /// Returns a finding of the base with its paths replaced by those in the head.
-    pub fn relocated(&self, mut finding: Finding) -> Finding {
+    pub(crate) fn relocated(&self, mut finding: Finding) -> Finding {
         if let Some(new) = self.files.get(&finding.path) {
             finding.path.clone_from(new);
         }

@@ -70,7 +70,7 @@ fn machines<'a>(frame: &Frame<'a>, apart: bool) -> Vec<(Option<&'a System>, BTre
 
 impl BrokenRelation<'_> {
     /// Words the problem with the values of one row.
-    pub fn says(&self, frame: &Frame<'_>, row: usize) -> String {
+    pub(crate) fn says(&self, frame: &Frame<'_>, row: usize) -> String {
         let mut out = String::new();
         let mut rest = self.relation.says.as_str();
         while let Some((before, after)) = rest.split_once('{') {
@@ -87,14 +87,14 @@ impl BrokenRelation<'_> {
     }
 
     /// Names of the columns whose values the relation's sentence contains.
-    pub fn named(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
         let parts = self.relation.says.split('{').skip(1);
         let names = parts.filter_map(|part| part.split_once('}')).map(|(name, _)| name);
         names.filter(|name| !name.starts_with("threshold."))
     }
 
     /// The known values of a row that the relation reads or shows, by column name.
-    pub fn values(&self, frame: &Frame<'_>, row: usize) -> Vec<(String, Json)> {
+    pub(crate) fn values(&self, frame: &Frame<'_>, row: usize) -> Vec<(String, Json)> {
         let mut names: Vec<&str> = Vec::new();
         let read = self.relation.formulas().flat_map(|e| e.columns());
         for name in read.chain(self.relation.show.iter().map(String::as_str)) {
@@ -106,7 +106,7 @@ impl BrokenRelation<'_> {
     }
 
     /// The thresholds that the relation uses, each followed by its source.
-    pub fn grounds(&self) -> Vec<(String, Json)> {
+    pub(crate) fn grounds(&self) -> Vec<(String, Json)> {
         let known = self.relation.thresholds().into_iter();
         known
             .filter_map(|name| Some((name, self.thresholds.get(name)?)))

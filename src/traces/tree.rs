@@ -28,12 +28,12 @@ pub(crate) enum YamlValue {
 
 impl YamlNode {
     /// Parses a document. The error is one line with the place and the problem.
-    pub fn parse(text: &str) -> Result<Self, Reason> {
+    pub(crate) fn parse(text: &str) -> Result<Self, Reason> {
         crate::base::yaml::parse(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 
     /// The members of a map as name, line of the key, and value; empty for other values.
-    pub fn members(&self) -> impl Iterator<Item = (&str, u64, &YamlNode)> {
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&str, u64, &YamlNode)> {
         let members = match &self.value {
             YamlValue::Map(members) => &members[..],
             _ => &[],
@@ -45,7 +45,7 @@ impl YamlNode {
     }
 
     /// Describes the value in a message.
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         match &self.value {
             YamlValue::Null => "nothing".into(),
             YamlValue::Bool(b) => b.to_string(),
@@ -58,7 +58,7 @@ impl YamlNode {
 }
 
 /// Returns the first 60 characters of a text, so that hostile input cannot make a message long.
-pub(crate) fn brief(text: &str) -> String {
+pub fn brief(text: &str) -> String {
     const SHOWN: usize = 60;
     match text.char_indices().nth(SHOWN) {
         None => text.to_owned(),

@@ -109,7 +109,7 @@ impl Expr {
     }
 
     /// Returns the dotted names of the system's fields that the formula reads, sorted.
-    pub fn fields(&self) -> Vec<&str> {
+    pub(crate) fn fields(&self) -> Vec<&str> {
         self.names(|node| if let ExprNode::Field(name) = node { Some(name) } else { None })
     }
 
@@ -120,14 +120,14 @@ impl Expr {
     }
 
     /// Returns true if the formula looks up FLOP/s rates of the system.
-    pub fn reads_rates(&self) -> bool {
+    pub(crate) fn reads_rates(&self) -> bool {
         let mut reads = false;
         self.node.visit(&mut |node| reads |= matches!(node, ExprNode::Lookup(Lookup::Flops, _)));
         reads
     }
 
     /// Returns the formula's lookups whose argument is a bare column, each with the column's name.
-    pub fn lookups(&self) -> Vec<(&Lookup, &str)> {
+    pub(crate) fn lookups(&self) -> Vec<(&Lookup, &str)> {
         let mut found = Vec::new();
         self.node.visit(&mut |node| {
             if let ExprNode::Lookup(lookup, inner) = node
@@ -141,7 +141,7 @@ impl Expr {
     }
 
     /// Returns the conditions that the formula joins by AND; the formula itself if it joins none.
-    pub fn conditions(&self) -> Vec<Self> {
+    pub(crate) fn conditions(&self) -> Vec<Self> {
         let mut conditions = Vec::new();
         self.node.conditions(&mut |node| {
             conditions.push(Self { text: self.text.clone(), node: node.clone() });
@@ -150,7 +150,7 @@ impl Expr {
     }
 
     /// Returns the column's name if the formula is a bare column.
-    pub fn as_column(&self) -> Option<&str> {
+    pub(crate) fn as_column(&self) -> Option<&str> {
         match &self.node {
             ExprNode::Column(name) => Some(name),
             _ => None,

@@ -54,7 +54,7 @@ pub(super) enum Compare {
 impl Compare {
     /// Returns true if the comparison holds for two numbers. A comparison with null (NaN) is false.
     #[inline]
-    pub fn holds(self, a: f64, b: f64) -> bool {
+    pub(crate) fn holds(self, a: f64, b: f64) -> bool {
         match self {
             Self::Eq => a == b,
             Self::Ne => a != b && !a.is_nan() && !b.is_nan(),
@@ -81,13 +81,13 @@ pub(super) enum Function {
 
 impl ExprNode {
     /// Calls `f` on this node and all nodes below it.
-    pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a ExprNode)) {
+    pub(crate) fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a ExprNode)) {
         f(self);
         self.parts().into_iter().for_each(|part| part.visit(f));
     }
 
     /// Calls `f` on the parts that AND joins, or on this node if it is not such a condition.
-    pub fn conditions<'a>(&'a self, f: &mut dyn FnMut(&'a ExprNode)) {
+    pub(crate) fn conditions<'a>(&'a self, f: &mut dyn FnMut(&'a ExprNode)) {
         match self {
             Self::Logic { and: true, sides } => {
                 sides.0.conditions(f);
@@ -98,7 +98,7 @@ impl ExprNode {
     }
 
     /// Returns the direct children of this node.
-    pub fn parts(&self) -> Vec<&ExprNode> {
+    pub(crate) fn parts(&self) -> Vec<&ExprNode> {
         match self {
             Self::Neg(a)
             | Self::Not(a)

@@ -34,7 +34,7 @@ pub enum WholeNumbers<'a> {
 impl WholeNumbers<'_> {
     /// Returns the number of a row.
     #[inline]
-    pub fn get(self, row: usize) -> i64 {
+    pub(crate) fn get(self, row: usize) -> i64 {
         match self {
             Self::Values(values) => values[row],
             Self::Codes { codes, numbers } => numbers[codes[row] as usize],

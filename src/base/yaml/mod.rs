@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::base::error::Reason;
 
-pub use self::two_readers::{LoaderFields, MisreadValue};
+pub(crate) use self::two_readers::{LoaderFields, MisreadValue};
 
 /// Parses YAML. The error is one line with the position and the problem.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Reason> {

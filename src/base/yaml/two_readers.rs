@@ -72,7 +72,7 @@ const BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
 impl LoaderFields {
     /// Returns the values of a YAML text that its loaders refuse or read differently, in the order of the text.
-    pub fn refusals(&self, text: &str) -> Vec<MisreadValue> {
+    pub(crate) fn refusals(&self, text: &str) -> Vec<MisreadValue> {
         let mut document = WrittenDocument::read(text);
         let bare = document.bare(text);
         if bare.contains(BREAKS) {
@@ -106,7 +106,7 @@ impl LoaderFields {
     /// # Errors
     ///
     /// One line with the error of `read`, or else with the values that the loaders refuse or misread.
-    pub fn checked<T>(&self, text: &str, read: Result<T, Reason>) -> Result<T, Reason> {
+    pub(crate) fn checked<T>(&self, text: &str, read: Result<T, Reason>) -> Result<T, Reason> {
         let read = read?;
         let refusals: Vec<String> = self.refusals(text).iter().map(ToString::to_string).collect();
         if refusals.is_empty() { Ok(read) } else { Err(refusals.join("; ").into()) }

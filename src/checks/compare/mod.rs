@@ -21,19 +21,19 @@
 //! - `turned_to_text`: Parquet tables that a pull request turns into text, which the planner's loader does not read.
 //! - `groups`: Groups of tables that are equal, or nearly.
 
-pub mod copies;
+pub(crate) mod copies;
 pub mod curves;
 mod groups;
-pub mod holes;
-pub mod no_longer_served;
-pub mod noisy;
-pub mod outliers;
-pub mod parity;
-pub mod peers;
-pub mod series;
-pub mod siblings;
+pub(crate) mod holes;
+pub(crate) mod no_longer_served;
+pub(crate) mod noisy;
+pub(crate) mod outliers;
+pub(crate) mod parity;
+pub(crate) mod peers;
+pub(crate) mod series;
+pub(crate) mod siblings;
 pub mod sketch;
 mod stubs;
-pub mod support;
+pub(crate) mod support;
 mod turned_to_text;
-pub mod unit_shift;
+pub(crate) mod unit_shift;

@@ -11,7 +11,7 @@ use crate::specs::system::System;
 
 /// The relation between two tables of one name: what they have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kinship {
+pub(crate) enum Kinship {
     /// The same system and backend, in another version.
     Version,
     /// The backend on another system.
@@ -23,12 +23,6 @@ pub enum Kinship {
 }
 
 impl Kinship {
-    /// The relation between the places of two tables; `None` for the same version of a backend on the same system,
-    /// which may exist in two layouts.
-    pub fn of(a: &Place, b: &Place) -> Option<Self> {
-        Self::sharing([a.system == b.system, a.backend == b.backend, a.version == b.version])
-    }
-
     /// The relation of two places, from whether they share the system, the backend and the version.
     fn sharing([system, backend, version]: [bool; 3]) -> Option<Self> {
         match (system, backend) {
@@ -59,7 +53,11 @@ pub struct Peers<'a> {
 
 impl<'a> Peers<'a> {
     /// Collects the peers among `files` of a state. Tables without a sketch are not readable.
-    pub fn new(state: State<'a>, sketches: &'a Sketches, files: &'a [&'a TableFile]) -> Self {
+    pub(crate) fn new(
+        state: State<'a>,
+        sketches: &'a Sketches,
+        files: &'a [&'a TableFile],
+    ) -> Self {
         let sketched =
             files.iter().filter_map(|file| Some((*file, sketches.get(&file.entry.path)?)));
         let mut peers = Self { files, ..Self::of(sketched.collect()) };
@@ -88,12 +86,12 @@ impl<'a> Peers<'a> {
     }
 
     /// Returns the generation of a system with readable tables.
-    pub fn generation(&self, system: &str) -> Option<&'a str> {
+    pub(crate) fn generation(&self, system: &str) -> Option<&'a str> {
         self.generations.get(system).copied()
     }
 
     /// The kinship of each readable table with `file`, in the order of `tables`; `None` for the same place.
-    pub fn kinships(&self, file: &TableFile) -> impl Iterator<Item = Option<Kinship>> {
+    pub(crate) fn kinships(&self, file: &TableFile) -> impl Iterator<Item = Option<Kinship>> {
         // A name without a readable table gets a number that none has.
         let number = |part| self.numbers.get(part).copied().unwrap_or(usize::MAX);
         let [system, backend, version] = parts(&file.place).map(number);
@@ -102,7 +100,7 @@ impl<'a> Peers<'a> {
     }
 
     /// The readable tables at other places than `file`, with their kinship.
-    pub fn elsewhere(
+    pub(crate) fn elsewhere(
         &self,
         file: &TableFile,
     ) -> impl Iterator<Item = (Kinship, SketchedTable<'a>)> {
@@ -111,7 +109,10 @@ impl<'a> Peers<'a> {
     }
 
     /// The tables at other places, sorted by kinship and then by how near their number of keys is to the table's.
-    pub fn nearest(&self, (file, own): SketchedTable<'_>) -> Vec<(Kinship, SketchedTable<'a>)> {
+    pub(crate) fn nearest(
+        &self,
+        (file, own): SketchedTable<'_>,
+    ) -> Vec<(Kinship, SketchedTable<'a>)> {
         let mut found: Vec<(Kinship, SketchedTable<'a>)> = self.elsewhere(file).collect();
         // The sort is stable: equally near tables stay in the order of the catalog, which is by path.
         found.sort_by_cached_key(|(kinship, (_, sketch))| {
@@ -121,7 +122,7 @@ impl<'a> Peers<'a> {
     }
 
     /// The tables that have a slice: the index of each in `tables`, and the slice's index in its sketch.
-    pub fn with_slice(&self, slice: &Slice) -> impl Iterator<Item = (usize, usize)> {
+    pub(crate) fn with_slice(&self, slice: &Slice) -> impl Iterator<Item = (usize, usize)> {
         self.by_slice.get(slice).into_iter().flatten().copied()
     }
 }

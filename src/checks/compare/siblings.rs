@@ -16,7 +16,7 @@ use crate::checks::{CheckInputs, CrossContext, Input, Judge, Judged, RuleHead};
 use crate::findings::{Finding, Severity, SliceEvidence, wholes};
 
 /// The name of the reference that consists of the other systems of a generation.
-pub const NEARBY: &str = "other systems";
+pub(crate) const NEARBY: &str = "other systems";
 
 /// Limits from which on a slice is slow compared with its references. Each ratio is the slice's latency divided by
 /// the reference's.

@@ -22,7 +22,7 @@ use crate::specs::Filling;
 /// Limits for a table's number of keys, compared with other tables of its name and backend.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct StubSize {
+pub(crate) struct StubSize {
     /// The share of the median below which the table is a stub; `tenth` must hold, too.
     median: f64,
     /// The share of the tenth percentile below which the table is a stub.
@@ -44,7 +44,7 @@ struct Stub<'a> {
 
 impl StubSize {
     /// Returns a finding on the stubs of a table; `None` if it has none.
-    pub fn finding(
+    pub(crate) fn finding(
         &self,
         rule: RuleHead<'_>,
         at: &CrossContext<'_>,

@@ -86,19 +86,19 @@ impl<'a> CrossContext<'a> {
     }
 
     /// Returns true if a pull request adds or changes the table.
-    pub fn is_changed(&self, file: &TableFile) -> bool {
+    pub(crate) fn is_changed(&self, file: &TableFile) -> bool {
         self.history.is_some_and(|history| history.changed.contains(&file.entry.path))
     }
 
     /// Returns true if a pull request adds the table, or changes most of the rows that the loader reads.
-    pub fn remade(&self, file: &TableFile) -> bool {
+    pub(crate) fn remade(&self, file: &TableFile) -> bool {
         self.history.is_some_and(|history| history.remade.contains(&file.entry.path))
     }
 
     /// Compares the dates since when two tables have been at their paths: `Greater` if `a` is younger, `None` if the
     /// git history does not show it. A table keeps its date if a pull request changes only a few of its rows. The git
     /// history is walked, so rules ask only for tables that matter.
-    pub fn age(&self, a: &TableFile, b: &TableFile) -> Option<Ordering> {
+    pub(crate) fn age(&self, a: &TableFile, b: &TableFile) -> Option<Ordering> {
         fn dated(file: &TableFile, is_touched: bool) -> AgedFile<'_> {
             let by = if is_touched { AgeBasis::BytesBefore } else { AgeBasis::Bytes };
             AgedFile { entry: &file.entry, by }
@@ -108,7 +108,7 @@ impl<'a> CrossContext<'a> {
     }
 
     /// Returns true if the table is under judgement.
-    pub fn judged(&self, file: &TableFile) -> bool {
+    pub(crate) fn judged(&self, file: &TableFile) -> bool {
         self.judged.contains(file.entry.path.as_str())
     }
 
@@ -119,7 +119,7 @@ impl<'a> CrossContext<'a> {
     }
 
     /// The scores of the judged tables' curves. In a pull request, only changed tables have scores.
-    pub fn curve_scores(&self) -> &CurveScores {
+    pub(crate) fn curve_scores(&self) -> &CurveScores {
         self.curves.get_or_init(|| {
             let before = self.history.map(|history| &history.latencies);
             let is_scored =
@@ -146,7 +146,7 @@ impl<'a> CrossContext<'a> {
     }
 
     /// Returns the versions that a place declares as donors of a table.
-    pub fn donors(&self, place: &Place, table: &str) -> Vec<&str> {
+    pub(crate) fn donors(&self, place: &Place, table: &str) -> Vec<&str> {
         self.shelf.donors(place, table)
     }
 }

@@ -121,7 +121,7 @@ pub struct WaiverContext<'a> {
 }
 
 /// The change that a pull request makes to a database.
-pub struct ChangeContext<'a> {
+pub(crate) struct ChangeContext<'a> {
     /// The state before the change.
     pub base: State<'a>,
     /// The state after the change.

@@ -5,8 +5,10 @@ mod item;
 mod table;
 
 pub use self::cross::{CrossContext, History, Reread};
-pub use self::item::{
-    ChangeContext, DirContext, FactsContext, FoundTable, Item, ProfileContext, ReportContext,
-    SystemContext, WaiverContext,
+pub(crate) use self::item::{
+    ChangeContext, DirContext, FactsContext, FoundTable, ProfileContext, ReportContext,
+    SystemContext,
 };
-pub use self::table::{RowCache, RowContext, Serving, TableContext};
+pub use self::item::{Item, WaiverContext};
+pub(crate) use self::table::{RowCache, Serving};
+pub use self::table::{RowContext, TableContext};

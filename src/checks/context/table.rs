@@ -86,7 +86,7 @@ pub struct RowContext<'a> {
 impl<'a> RowContext<'a> {
     /// Creates the context of a table for a rule; `None` if the table cannot be read. The columns and facts that the
     /// rule reads are written into `record`.
-    pub fn of(
+    pub(crate) fn of(
         at: &'a TableContext<'a>,
         rule: RuleHead<'a>,
         record: &'a ReadsRecord,
@@ -98,27 +98,27 @@ impl<'a> RowContext<'a> {
     }
 
     /// Returns the sidecar of the table's directory; `None` if it is missing or cannot be read.
-    pub fn meta(&self) -> Option<&'a Meta> {
+    pub(crate) fn meta(&self) -> Option<&'a Meta> {
         self.at.meta
     }
 
     /// Returns the file that seals the table; `None` if the spec names none.
-    pub fn seal(&self) -> Option<&'a SealFile> {
+    pub(crate) fn seal(&self) -> Option<&'a SealFile> {
         self.at.seal
     }
 
     /// Returns the file's SHA-256 in hex; `None` unless a sidecar or seal states one.
-    pub fn digest(&self) -> Option<&'a str> {
+    pub(crate) fn digest(&self) -> Option<&'a str> {
         self.at.digest
     }
 
     /// Returns true if the loader reads other files for the table, too: donors or earlier versions.
-    pub fn is_filled(&self) -> bool {
+    pub(crate) fn is_filled(&self) -> bool {
         self.at.serving.is_filled
     }
 
     /// Returns true if a query can ask for the table's version.
-    pub fn is_reached(&self) -> bool {
+    pub(crate) fn is_reached(&self) -> bool {
         self.at.serving.is_reached
     }
 
@@ -128,24 +128,24 @@ impl<'a> RowContext<'a> {
     }
 
     /// The table with all of its columns, which are recorded as read.
-    pub fn whole(&self) -> &'a Table {
+    pub(crate) fn whole(&self) -> &'a Table {
         self.record.all();
         self.table
     }
 
     /// A column by its name, which is recorded as read; `None` if the table does not have it.
-    pub fn column(&self, name: &str) -> Option<&'a Column> {
+    pub(crate) fn column(&self, name: &str) -> Option<&'a Column> {
         self.record.column(name);
         self.table.column(name)
     }
 
     /// Returns true if another table of the same name in this state has the column.
-    pub fn is_elsewhere(&self, column: &str) -> bool {
+    pub(crate) fn is_elsewhere(&self, column: &str) -> bool {
         self.some_other_has(column, |_| true)
     }
 
     /// Returns true if a text column of another table of this name contains a text.
-    pub fn is_text_elsewhere(&self, column: &str, text: &str) -> bool {
+    pub(crate) fn is_text_elsewhere(&self, column: &str, text: &str) -> bool {
         let contains = |found: &Column| matches!(found, Column::Text { dict, .. } if dict.iter().any(|t| **t == *text));
         self.some_other_has(column, contains)
     }
@@ -167,7 +167,7 @@ impl<'a> RowContext<'a> {
 
     /// The smallest latency in ms of other tables of this name on this system, with the backend and version of its
     /// table. Only the first 64 tables are compared; `None` if there is none.
-    pub fn fastest_of_others(&self) -> Option<(String, f64)> {
+    pub(crate) fn fastest_of_others(&self) -> Option<(String, f64)> {
         let (measured, _) = self.measured()?;
         let (state, names) = (self.at.state, BTreeSet::from([measured]));
         let fastest = |f: &TableFile| {
@@ -181,31 +181,31 @@ impl<'a> RowContext<'a> {
     }
 
     /// The table's columns, place and system figures, which formulas read.
-    pub fn scope(&self) -> &TableScope<'a> {
+    pub(crate) fn scope(&self) -> &TableScope<'a> {
         &self.scope
     }
 
     /// Returns the loader's keys of the rows; `None` if the table has no rows or the spec has no key.
-    pub fn keys(&self) -> Option<&'a Keys<'a>> {
+    pub(crate) fn keys(&self) -> Option<&'a Keys<'a>> {
         self.record.loaded(self.spec);
         self.at.keys
     }
 
     /// Returns true if no two rows are known to have the same key.
-    pub fn has_distinct_keys(&self) -> bool {
+    pub(crate) fn has_distinct_keys(&self) -> bool {
         self.record.loaded(self.spec);
         self.at.derived.has_distinct_keys.get() == Some(&true)
     }
 
     /// Returns the name and values of the table's first measured column; `None` unless all values are numbers.
-    pub fn measured(&self) -> Option<(&'a str, &'a [f64])> {
+    pub(crate) fn measured(&self) -> Option<(&'a str, &'a [f64])> {
         let (name, _) = self.spec.measures().next()?;
         let Column::Float { values, .. } = self.column(name)? else { return None };
         Some((name, values))
     }
 
     /// Returns the series along the axes of the table's sweep: none for a table without a key or a latency.
-    pub fn series(&self) -> &'a [AxisSeries] {
+    pub(crate) fn series(&self) -> &'a [AxisSeries] {
         let (keys, measured) = (self.keys(), self.measured());
         let taken = || match (keys, measured) {
             (Some(keys), Some((_, latency))) => {
@@ -218,7 +218,7 @@ impl<'a> RowContext<'a> {
 
     /// The resolution of the table's latencies: the power of ten in ms of which at least 90 % of a sample are
     /// multiples, because a timer counts or a writer rounds. 0 if even 1e-8 ms is too coarse.
-    pub fn step(&self) -> f64 {
+    pub(crate) fn step(&self) -> f64 {
         const SAMPLE: usize = 256;
         const DECIMALS: i32 = 8;
         let values = self.measured().map_or(&[][..], |(_, values)| values);
@@ -243,42 +243,42 @@ impl<'a> RowContext<'a> {
     /// # Errors
     ///
     /// If a formula of a bound does not fit the table's columns.
-    pub fn longest_bounds(&self) -> Result<&'a [f64], ExprError> {
+    pub(crate) fn longest_bounds(&self) -> Result<&'a [f64], ExprError> {
         self.spec.bounds.iter().for_each(|bound| self.record.formula(&bound.seconds));
         let bounds = self.at.derived.bounds.get_or_init(|| self.scope.longest_bounds());
         bounds.as_deref().map_err(Clone::clone)
     }
 
     /// The table's system, with its figures, its rates and the names that its GPU reports; `None` if it is not known.
-    pub fn system(&self) -> Option<&'a System> {
+    pub(crate) fn system(&self) -> Option<&'a System> {
         self.record.system();
         self.at.system
     }
 
     /// A figure of the table's system by dotted path; `None` if it is not stated.
-    pub fn figure(&self, path: &str) -> Option<f64> {
+    pub(crate) fn figure(&self, path: &str) -> Option<f64> {
         self.system()?.figure(path)
     }
 
     /// Creates a finding of the rule's own severity on the table.
-    pub fn finding(&self, message: impl Into<String>) -> Finding {
+    pub(crate) fn finding(&self, message: impl Into<String>) -> Finding {
         self.finding_as(self.rule.severity, message)
     }
 
     /// Creates a finding of another severity on the table.
-    pub fn finding_as(&self, severity: Severity, message: impl Into<String>) -> Finding {
+    pub(crate) fn finding_as(&self, severity: Severity, message: impl Into<String>) -> Finding {
         Finding::on_table(self.rule.id, severity, self.file, message)
     }
 
     /// Creates a warning on something that this program does not know, to be merged over files. `what` names it in
     /// the same words in every file. `says` is a sentence that ends with "is", which this function completes.
-    pub fn novelty(&self, what: &str, says: &str) -> Finding {
+    pub(crate) fn novelty(&self, what: &str, says: &str) -> Finding {
         let message = format!("{says} {}", self.specs.shipped.not_known());
         self.finding_as(self.rule.severity.at_most(Severity::Warning), message).unknown(what)
     }
 
     /// The examples of a finding: rows with their keys and the values of `columns`.
-    pub fn examples(&self, rows: &[usize], columns: &[&str]) -> Vec<Example> {
+    pub(crate) fn examples(&self, rows: &[usize], columns: &[&str]) -> Vec<Example> {
         rows.iter().map(|row| self.example(*row, columns)).collect()
     }
 

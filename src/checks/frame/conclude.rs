@@ -56,13 +56,13 @@ impl History {
 
 impl<'a> RunResults<'a> {
     /// Creates an empty collection for a number of `states`.
-    pub fn new(states: usize, history: History) -> Self {
+    pub(crate) fn new(states: usize, history: History) -> Self {
         let kept = (0..states).map(|_| StateResults::default()).collect();
         Self { kept, history, ..Self::default() }
     }
 
     /// Adds the results for the tables of a name.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         judging: &JudgeRun<'a>,
         lineages: Vec<(&Lineage<'a>, JudgedLineage)>,

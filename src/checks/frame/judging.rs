@@ -45,7 +45,7 @@ pub(crate) struct Judgement {
 
 impl Judgement {
     /// Drops all findings except those of `rules`.
-    pub fn keep(&mut self, rules: &[Arc<Rule>]) {
+    pub(crate) fn keep(&mut self, rules: &[Arc<Rule>]) {
         let is_asked = |finding: &Finding| rules.iter().any(|rule| rule.id == finding.rule);
         self.findings.retain(is_asked);
         self.repaired.retain(|repaired| is_asked(&repaired.finding));
@@ -69,21 +69,21 @@ pub(super) struct JudgeRun<'a> {
 
 impl<'a> JudgeRun<'a> {
     /// Iterates over the rules that judge tables against each other.
-    pub fn comparing_rules(&self) -> impl Iterator<Item = &'a Arc<Rule>> + use<'a> {
+    pub(crate) fn comparing_rules(&self) -> impl Iterator<Item = &'a Arc<Rule>> + use<'a> {
         self.terms.rules.iter().filter(|rule| rule.check.needs().has(Input::Peers))
     }
 
-    pub fn head(&self) -> &JudgedState<'a> {
+    pub(crate) fn head(&self) -> &JudgedState<'a> {
         &self.states[self.head]
     }
 
     /// Returns true if a base and a head are compared.
-    pub fn has_base(&self) -> bool {
+    pub(crate) fn has_base(&self) -> bool {
         self.head > 0
     }
 
     /// Returns the index of the state that is the head under the facts of the base.
-    pub fn excused(&self) -> Option<usize> {
+    pub(crate) fn excused(&self) -> Option<usize> {
         (self.states.len() > self.head + 1).then_some(self.head + 1)
     }
 }

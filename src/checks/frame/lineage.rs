@@ -54,7 +54,7 @@ pub(super) struct JudgedLineage {
 
 impl JudgedLineage {
     /// Returns true if the pull request adds the table, or changes its rows or its place.
-    pub fn is_changed(&self) -> bool {
+    pub(crate) fn is_changed(&self) -> bool {
         self.diff.is_some() && self.change.is_any()
     }
 }

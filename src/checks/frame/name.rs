@@ -33,7 +33,7 @@ pub(super) struct StateResults<'a> {
 
 impl StateResults<'_> {
     /// Adds the results of other names.
-    pub fn add(&mut self, mut others: Self) {
+    pub(crate) fn add(&mut self, mut others: Self) {
         self.findings.append(&mut others.findings);
         self.sketches.append(&mut others.sketches);
         self.rows.append(&mut others.rows);

@@ -24,7 +24,7 @@ pub(crate) struct StateScope<'a> {
 impl<'a> StateScope<'a> {
     /// Creates the scope of a state. Its subjects are the selected tables whose bytes or sidecar changed, and those
     /// for which `is_known_otherwise` is true.
-    pub fn new(
+    pub(crate) fn new(
         state: State<'a>,
         selected: &'a Selected,
         is_known_otherwise: impl Fn(&TableFile) -> bool,
@@ -41,7 +41,7 @@ impl<'a> StateScope<'a> {
     }
 
     /// Returns true if all rules judge the table.
-    pub fn judges(&self, file: &TableFile) -> bool {
+    pub(crate) fn judges(&self, file: &TableFile) -> bool {
         self.subjects.contains(file.entry.path.as_str())
     }
 }
@@ -71,7 +71,7 @@ pub(super) struct Lineage<'a> {
 
 impl<'a> Lineage<'a> {
     /// The approximate number of bytes that are read for the table.
-    pub fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         match &self.pair {
             Some(pair) if !pair.same_bytes => pair.size(),
             _ => self.file().map_or(0, |file| file.entry.size),
@@ -79,7 +79,7 @@ impl<'a> Lineage<'a> {
     }
 
     /// The table in the latest state that has it.
-    pub fn file(&self) -> Option<&'a TableFile> {
+    pub(crate) fn file(&self) -> Option<&'a TableFile> {
         self.sides.iter().rev().flatten().next().copied()
     }
 }

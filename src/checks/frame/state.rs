@@ -38,7 +38,7 @@ pub(super) struct JudgedState<'a> {
 }
 
 impl<'a> JudgedState<'a> {
-    pub fn new(scope: StateScope<'a>, needs: CheckInputs, all_rules: &'a Rules) -> Self {
+    pub(crate) fn new(scope: StateScope<'a>, needs: CheckInputs, all_rules: &'a Rules) -> Self {
         let StateScope { state, selected, .. } = scope;
         let shelf = TableIndex::new(state.catalog, &state.facts.sidecars.reuse, state.specs);
         let named =
@@ -68,7 +68,7 @@ impl<'a> JudgedState<'a> {
     }
 
     /// Finds out how the loader reads a table, and whether queries reach it.
-    pub fn serving(&self, file: &TableFile) -> Serving {
+    pub(crate) fn serving(&self, file: &TableFile) -> Serving {
         let (spec, place) = (self.state.specs.tables.get(&file.table), &file.place);
         let served = spec.map(|spec| self.shelf.sources(place, &spec.name, spec.filling));
         Serving {
@@ -78,7 +78,7 @@ impl<'a> JudgedState<'a> {
     }
 
     /// The names of the GPUs in the rows of a system's smallest readable table.
-    pub fn devices_of(&self, system: &str) -> Vec<String> {
+    pub(crate) fn devices_of(&self, system: &str) -> Vec<String> {
         const MOST_TABLES: usize = 3;
         let tables = self.state.catalog.tables.iter();
         let mut tables: Vec<&TableFile> =
@@ -97,7 +97,7 @@ impl<'a> JudgedState<'a> {
     }
 
     /// Reads a collection report, and the tables that it names.
-    pub fn report(&self, entry: &'a Entry) -> ReportContext<'a> {
+    pub(crate) fn report(&self, entry: &'a Entry) -> ReportContext<'a> {
         let report = CollectionReport::read(self.state.source, entry);
         let mut tables = BTreeMap::new();
         for name in report.iter().flat_map(|report| report.tables.keys()) {
@@ -115,7 +115,7 @@ impl<'a> JudgedState<'a> {
 
     /// Adds the object id of an unreadable file to the findings on it. If its bytes change and are still unreadable,
     /// the findings are new, since the content is not known.
-    pub fn name_bytes(&self, entry: &Entry, findings: &mut [Finding]) {
+    pub(crate) fn name_bytes(&self, entry: &Entry, findings: &mut [Finding]) {
         let Some(id) = self.state.source.id(entry) else { return };
         for finding in findings.iter_mut().filter(|finding| finding.path == entry.path) {
             finding.parts.insert(id.to_string());

@@ -25,7 +25,7 @@ pub(super) struct DecodedTable<'a> {
 
 impl<'a> DecodedTable<'a> {
     /// Decodes the `wanted` columns of a table. `takes_digest` adds the digest of the file.
-    pub fn read(
+    pub(crate) fn read(
         state: State<'a>,
         file: &'a TableFile,
         takes_digest: bool,
@@ -47,7 +47,7 @@ impl<'a> DecodedTable<'a> {
     }
 
     /// Creates a side from a table that is already decoded.
-    pub fn of(
+    pub(crate) fn of(
         state: State<'a>,
         file: &'a TableFile,
         table: Arc<Result<Table, TableFault>>,
@@ -60,7 +60,7 @@ impl<'a> DecodedTable<'a> {
     }
 
     /// The decoded table, or the reason why it cannot be read.
-    pub fn table(&self) -> Result<&Table, &TableFault> {
+    pub(crate) fn table(&self) -> Result<&Table, &TableFault> {
         self.table.as_ref().as_ref()
     }
 

@@ -7,7 +7,7 @@ use crate::findings::{Example, Finding, Hits, Severity, wholes};
 
 /// The check for tables that cannot be decoded or do not have the digest in their sidecar, and for links that replace
 /// files.
-pub struct Unreadable;
+pub(crate) struct Unreadable;
 
 impl Judge for Unreadable {
     fn judges_unknown_tables(&self) -> bool {
@@ -55,7 +55,7 @@ fn digest(rows: &RowContext<'_>) -> Option<Finding> {
 }
 
 /// The check for tables without rows, or without rows that the loader reads.
-pub struct Empty;
+pub(crate) struct Empty;
 
 impl Judge for Empty {
     fn judges_unknown_tables(&self) -> bool {
@@ -85,7 +85,7 @@ impl Judge for Empty {
 }
 
 /// The check for git-LFS pointers that replace tables.
-pub struct LfsPointer;
+pub(crate) struct LfsPointer;
 
 impl Judge for LfsPointer {
     fn judges_unknown_tables(&self) -> bool {
@@ -124,7 +124,7 @@ fn common_folder(paths: &[String]) -> &str {
 }
 
 /// The check for damaged rows of a text table.
-pub struct TornRow;
+pub(crate) struct TornRow;
 
 impl Judge for TornRow {
     fn judges_unknown_tables(&self) -> bool {

@@ -12,7 +12,7 @@ use crate::database::source::Entry;
 use crate::findings::{Finding, Severity};
 
 /// The check for systems and databases that a pull request deletes as a whole.
-pub struct DeletedCheck;
+pub(crate) struct DeletedCheck;
 
 impl Judge for DeletedCheck {
     fn needs(&self) -> CheckInputs {

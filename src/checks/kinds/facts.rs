@@ -8,7 +8,7 @@ use crate::database::state::State;
 use crate::findings::{Finding, Severity};
 
 /// The check for files of facts that cannot be read, have an unexpected structure, or are deleted.
-pub struct FactsInvalid;
+pub(crate) struct FactsInvalid;
 
 impl Judge for FactsInvalid {
     fn needs(&self) -> CheckInputs {

@@ -16,7 +16,7 @@ use crate::specs::{ColumnKind, Identity};
 const FLOAT_NOISE: f64 = 1e-6;
 
 /// The check for values of a row that contradict each other.
-pub struct IdentityCheck;
+pub(crate) struct IdentityCheck;
 
 /// A row that contradicts an identity.
 #[derive(Clone, Copy)]

@@ -25,24 +25,24 @@
 //! - `excused`: Errors that a pull request excuses by changing what the database states.
 //! - `predictions`: The effect of a pull request on what the planner answers.
 
-pub mod bounds;
-pub mod decoding;
-pub mod deleted;
-pub mod duplicates;
-pub mod excused;
-pub mod facts;
-pub mod header;
-pub mod identities;
-pub mod identity;
-pub mod moved;
-pub mod placement;
-pub mod power;
-pub mod predictions;
-pub mod reuse;
-pub mod sidecars;
-pub mod slices;
-pub mod synthetic;
-pub mod systems;
-pub mod traces;
-pub mod values;
-pub mod waivers;
+pub(crate) mod bounds;
+pub(crate) mod decoding;
+pub(crate) mod deleted;
+pub(crate) mod duplicates;
+pub(crate) mod excused;
+pub(crate) mod facts;
+pub(crate) mod header;
+pub(crate) mod identities;
+pub(crate) mod identity;
+pub(crate) mod moved;
+pub(crate) mod placement;
+pub(crate) mod power;
+pub(crate) mod predictions;
+pub(crate) mod reuse;
+pub(crate) mod sidecars;
+pub(crate) mod slices;
+pub(crate) mod synthetic;
+pub(crate) mod systems;
+pub(crate) mod traces;
+pub(crate) mod values;
+pub(crate) mod waivers;

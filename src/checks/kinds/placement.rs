@@ -7,7 +7,7 @@ use crate::findings::{Finding, Severity};
 use crate::specs::Specs;
 
 /// The check for tables in folders where no loader looks for them.
-pub struct Placement;
+pub(crate) struct Placement;
 
 impl Judge for Placement {
     fn judges_unknown_tables(&self) -> bool {

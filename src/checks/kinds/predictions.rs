@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::checks::{CheckInputs, Input, Judge};
 
 /// The check for predicted step times of a current version that are lost.
-pub struct LostPredictions;
+pub(crate) struct LostPredictions;
 
 /// The limit from which on a changed step time is a warning instead of an info.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
@@ -17,10 +17,10 @@ pub struct MovedPredictions {
 }
 
 /// The check for models that the planner cannot plan in full on a current version.
-pub struct IncompleteWorkflows;
+pub(crate) struct IncompleteWorkflows;
 
 /// The check for tables and versions that the planner cannot load.
-pub struct PlannerRefuses;
+pub(crate) struct PlannerRefuses;
 
 impl Judge for LostPredictions {
     fn needs(&self) -> CheckInputs {

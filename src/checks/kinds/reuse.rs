@@ -5,7 +5,7 @@ use crate::checks::{CheckInputs, DirContext, Found, Input, Item, Judge, RuleHead
 use crate::specs::Filling;
 
 /// The check for a `reuse.yaml` that cannot be read, or that names donor versions without the table.
-pub struct ReuseInvalid;
+pub(crate) struct ReuseInvalid;
 
 impl Judge for ReuseInvalid {
     fn needs(&self) -> CheckInputs {
@@ -50,7 +50,7 @@ fn has_table(at: &DirContext<'_>, version: &str, table: &str) -> bool {
 }
 
 /// The check for declared reuse of tables that the loader takes only from their own version.
-pub struct ReuseForbidden;
+pub(crate) struct ReuseForbidden;
 
 impl Judge for ReuseForbidden {
     fn needs(&self) -> CheckInputs {

@@ -34,7 +34,7 @@ pub struct TableFile {
 
 impl TableFile {
     /// Returns the system, backend, version and name of the table, which identify it in every layout.
-    pub fn identity(&self) -> (&str, &str, &str, &str) {
+    pub(crate) fn identity(&self) -> (&str, &str, &str, &str) {
         (&self.place.system, &self.place.backend, &self.place.version, &self.table)
     }
 }
@@ -59,14 +59,14 @@ pub struct VersionDir {
 impl VersionDir {
     /// Returns true if the loader skips the directory: an old marker file says that it is incomplete, and
     /// there is no `collection_meta.yaml`.
-    pub fn is_vetoed(&self) -> bool {
+    pub(crate) fn is_vetoed(&self) -> bool {
         let incomplete = |entry: &Entry| entry.path.ends_with("/INCOMPLETE.txt");
         self.meta.is_none() && self.markers.iter().any(incomplete)
     }
 
     /// Returns true if an old marker file makes all other versions of the backend donors. Only its presence
     /// counts.
-    pub fn reuses_all(&self) -> bool {
+    pub(crate) fn reuses_all(&self) -> bool {
         self.markers.iter().any(|entry| entry.path.ends_with("/SHARED_LAYER_REUSE.txt"))
     }
 }

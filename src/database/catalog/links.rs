@@ -15,7 +15,7 @@ pub(super) struct Links(BTreeMap<String, String>);
 
 impl Links {
     /// Follows all links among the files of a source, which must be sorted by path.
-    pub fn of(files: &[Entry]) -> Self {
+    pub(crate) fn of(files: &[Entry]) -> Self {
         let links = files.iter().filter(|entry| matches!(entry.kind, EntryKind::Link(_)));
         let led = links.filter_map(|link| Some((link.path.clone(), follow(files, &link.path)?)));
         Self(led.collect())
@@ -24,7 +24,12 @@ impl Links {
     /// Returns the index of the root that a link leads into, if the link's target is judged as part of that
     /// root and a loader that follows the link reads the same rows for the same place. A link in the place of
     /// a table or system would serve rows under another place, so it returns `None`.
-    pub fn judged_root(&self, link: &str, roots: &[Catalog], places: &[Places]) -> Option<usize> {
+    pub(crate) fn judged_root(
+        &self,
+        link: &str,
+        roots: &[Catalog],
+        places: &[Places],
+    ) -> Option<usize> {
         let target = self.0.get(link)?;
         if is_within(link, target) {
             return None;

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 pub use self::files::Format;
 pub(crate) use self::files::{format_of, is_misspelt};
-pub use self::places::place_of;
+pub(crate) use self::places::place_of;
 pub(crate) use self::places::{Places, holds_files};
 pub use files::{Place, Role, SystemFile, TableFile, VersionDir};
 pub(crate) use paths::{is_passed_over, is_within, join};
@@ -72,7 +72,7 @@ impl Catalog {
     }
 
     /// Returns the table at a path.
-    pub fn table(&self, path: &str) -> Option<&TableFile> {
+    pub(crate) fn table(&self, path: &str) -> Option<&TableFile> {
         let at = self.tables.binary_search_by(|file| file.entry.path.as_str().cmp(path));
         tracing::trace!("lookup");
         at.ok().map(|at| &self.tables[at])
@@ -94,14 +94,14 @@ impl Catalog {
     }
 
     /// Returns true if a table is assembled from the file at a path.
-    pub fn has_part(&self, path: &str) -> bool {
+    pub(crate) fn has_part(&self, path: &str) -> bool {
         let mut tables = vec![path.to_owned()];
         self.add_assembled(&mut tables);
         tables.len() > 1
     }
 
     /// Adds the paths of the tables that are assembled from a file with one of these paths.
-    pub fn add_assembled(&self, paths: &mut Vec<String>) {
+    pub(crate) fn add_assembled(&self, paths: &mut Vec<String>) {
         let known: HashSet<&String> = paths.iter().collect();
         let is_of = |table: &&TableFile| match &table.entry.stored().kind {
             EntryKind::Assembled(assembly) => {
@@ -127,7 +127,7 @@ impl Catalog {
 }
 
 /// Creates the error of a job that finds no database.
-pub fn no_database() -> Error {
+pub(crate) fn no_database() -> Error {
     Error::new(
         "no perf database found",
         "--root takes a repository or folder that contains systems/<system>.yaml and the data",

@@ -80,7 +80,7 @@ pub(crate) fn holds_files(files: &[Entry], dir: &str) -> bool {
 
 /// Derives a table file's place from the folders above it: system, family, backend and version, or system,
 /// backend and version in the flat layout. Missing folders give empty names.
-pub fn place_of(path: &Path, specs: &Specs) -> Place {
+pub(crate) fn place_of(path: &Path, specs: &Specs) -> Place {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folders: Vec<String> = path
         .parent()

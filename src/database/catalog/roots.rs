@@ -36,7 +36,7 @@ impl Catalog {
 
     /// Finds all roots among the `files` of a source, which may contain no database, for example in a commit
     /// before the first data. The root with most tables, which is the main one, comes first.
-    pub fn roots(source: &dyn Source, files: Vec<Entry>, specs: &Specs) -> Vec<Self> {
+    pub(crate) fn roots(source: &dyn Source, files: Vec<Entry>, specs: &Specs) -> Vec<Self> {
         if let Some(layout) = specs.layouts.declared() {
             return vec![Self::declared(source, files, layout, specs)];
         }
@@ -100,7 +100,11 @@ impl Catalog {
     /// # Errors
     ///
     /// If there is no perf database among the files.
-    pub fn some_roots(source: &dyn Source, files: Vec<Entry>, specs: &Specs) -> Result<Vec<Self>> {
+    pub(crate) fn some_roots(
+        source: &dyn Source,
+        files: Vec<Entry>,
+        specs: &Specs,
+    ) -> Result<Vec<Self>> {
         let roots = Self::roots(source, files, specs);
         // A link or submodule in the place of the systems is reported as a finding, so it is not an error
         // here.
@@ -118,7 +122,7 @@ impl Catalog {
     }
 
     /// Returns the tables outside of all roots, which no rule judges.
-    pub fn outside(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn outside(&self) -> impl Iterator<Item = &Entry> {
         self.others.iter().filter(|entry| format_of(&entry.path).is_some())
     }
 }

@@ -18,7 +18,7 @@ pub enum Cell {
 
 impl Cell {
     /// Returns the value for JSON reports.
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         match self {
             Self::Null => serde_json::Value::Null,
             Self::Number(n) => number_json(*n),

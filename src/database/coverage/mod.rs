@@ -7,7 +7,7 @@ mod column;
 mod points;
 mod ranking;
 
-pub use self::cell::Cell;
+pub(crate) use self::cell::Cell;
 use self::column::{Codes, PartColumn};
 pub use self::points::{CoveredPart, CoveredPoints, PartRole};
 use crate::database::table::Keys;
@@ -27,12 +27,12 @@ impl KeyCoverage {
     }
 
     /// Returns the row of a point in its table.
-    pub fn row(&self, point: usize) -> u32 {
+    pub(crate) fn row(&self, point: usize) -> u32 {
         self.rows.get(point) as u32
     }
 
     /// Returns the values of a point's key for JSON reports.
-    pub fn key(&self, point: usize) -> impl Iterator<Item = serde_json::Value> {
+    pub(crate) fn key(&self, point: usize) -> impl Iterator<Item = serde_json::Value> {
         self.parts.iter().map(move |part| part.json(point))
     }
 

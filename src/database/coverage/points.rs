@@ -50,13 +50,13 @@ impl CoveredPoints {
     }
 
     /// Returns a point's value in a key part.
-    pub fn cell(&self, part: usize, point: usize) -> &Cell {
+    pub(crate) fn cell(&self, part: usize, point: usize) -> &Cell {
         let part = &self.parts[part];
         &part.values[part.codes[point] as usize]
     }
 
     /// Returns the names and values of a point's key for JSON reports.
-    pub fn key(&self, point: usize) -> Vec<(String, serde_json::Value)> {
+    pub(crate) fn key(&self, point: usize) -> Vec<(String, serde_json::Value)> {
         let value =
             |(i, part): (usize, &CoveredPart)| (part.name.clone(), self.cell(i, point).json());
         self.parts.iter().enumerate().map(value).collect()
@@ -64,7 +64,7 @@ impl CoveredPoints {
 
     /// Numbers the distinct combinations of values in the key parts of the given kinds, and returns the number of
     /// each point's combination.
-    pub fn slices(&self, kinds: &[PartRole]) -> Vec<u32> {
+    pub(crate) fn slices(&self, kinds: &[PartRole]) -> Vec<u32> {
         let mut slices = vec![0; self.len];
         for part in self.parts.iter().filter(|p| kinds.contains(&p.kind)) {
             let mut known: BTreeMap<(u32, u32), u32> = BTreeMap::new();

@@ -23,7 +23,7 @@ pub(crate) type CellsOf = for<'c> fn(&'c ColumnPair<'c>) -> &'c [u64];
 
 impl ColumnPair<'_> {
     /// Returns true if a row of the base and a row of the head differ in this column.
-    pub fn differs(&self, (base, head): (u32, u32)) -> bool {
+    pub(crate) fn differs(&self, (base, head): (u32, u32)) -> bool {
         self.base[base as usize] != self.head[head as usize]
     }
 }
@@ -40,7 +40,7 @@ pub(crate) struct SharedColumns<'a> {
 }
 
 impl<'a> SharedColumns<'a> {
-    pub fn of(base: &'a Table, head: &'a Table) -> Self {
+    pub(crate) fn of(base: &'a Table, head: &'a Table) -> Self {
         let mut common = Self::default();
         for (name, column) in base.columns() {
             let Some(other) = head.column(name).filter(|h| comparable(column, h)) else {
@@ -59,7 +59,7 @@ impl<'a> SharedColumns<'a> {
     }
 
     /// Returns all shared columns, those of `keys` first.
-    pub fn all(&self) -> impl Iterator<Item = &ColumnPair<'a>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &ColumnPair<'a>> {
         self.keys.iter().chain(&self.measures)
     }
 }

@@ -30,7 +30,7 @@ pub enum Class {
 
 impl Class {
     /// Returns the class's name in reports.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::ReEncode => "re-encode",
@@ -47,7 +47,7 @@ impl Class {
 
     /// Combines the classes of several tables. Tables without changed cells are ignored if others changed.
     /// Additions beside replacements or corrected keys are part of these.
-    pub fn of_all(classes: impl IntoIterator<Item = Self>) -> Self {
+    pub(crate) fn of_all(classes: impl IntoIterator<Item = Self>) -> Self {
         let mut classes: Vec<Self> = classes.into_iter().collect();
         classes.sort_unstable();
         classes.dedup();

@@ -88,7 +88,7 @@ impl Comparison<'_> {
     /// # Errors
     ///
     /// If details cannot be written, or a formula of the table's spec fails.
-    pub fn compare(
+    pub(crate) fn compare(
         &self,
         pair: &FilePair<'_>,
         (base, head): (ReadTable<'_>, ReadTable<'_>),

@@ -28,7 +28,7 @@ const HEADER: &str = "path old_path status base_rows head_rows added removed cha
 type Sides<T> = (Option<T>, Option<T>);
 
 /// An output folder for lists of changed rows. The files appear in it when all of them are written.
-pub struct Details {
+pub(crate) struct Details {
     folder: PathBuf,
     staged: TempDir,
     _removed: RemovedOnSignal,
@@ -42,7 +42,7 @@ impl Details {
     /// # Errors
     ///
     /// If the folder cannot be created or written to.
-    pub fn new(folder: &Path) -> Result<Self> {
+    pub(crate) fn new(folder: &Path) -> Result<Self> {
         let failed = |e: std::io::Error| cannot_write(folder, &e.to_string());
         std::fs::create_dir_all(folder).map_err(failed)?;
         sweep(folder);
@@ -76,7 +76,7 @@ impl Details {
     }
 
     /// Writes the summary and moves all files to the output folder.
-    pub fn finish(self, diff: &Diff) -> Result<()> {
+    pub(crate) fn finish(self, diff: &Diff) -> Result<()> {
         let summary = self.staged.path().join(SUMMARY);
         let text = self.summary(diff).map_err(|e| cannot_write(&summary, &e.to_string()))?;
         write_whole(&summary, &text)?;

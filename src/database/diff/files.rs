@@ -70,7 +70,7 @@ pub(crate) struct ChangedFacts<'a> {
 
 impl<'a> ChangedFacts<'a> {
     /// Compares the facts of two states. `files` are the differing files.
-    pub fn between(base: State<'a>, head: State<'a>, files: &[FileDiff]) -> Self {
+    pub(crate) fn between(base: State<'a>, head: State<'a>, files: &[FileDiff]) -> Self {
         let yaml = |f: &&FileDiff| f.role == Role::System;
         let changed: BTreeSet<&str> = files.iter().filter(yaml).map(|f| &*f.path).collect();
         let systems = head.catalog.systems.iter();
@@ -94,17 +94,17 @@ impl<'a> ChangedFacts<'a> {
     }
 
     /// Returns true if any fact differs.
-    pub fn are_any(&self) -> bool {
+    pub(crate) fn are_any(&self) -> bool {
         !self.systems.is_empty() || !self.tables.is_empty() || !self.kernels.is_empty()
     }
 
     /// Returns true if the YAML of a system states other facts than before.
-    pub fn are_of_system(&self, name: &str) -> bool {
+    pub(crate) fn are_of_system(&self, name: &str) -> bool {
         self.systems.contains(name)
     }
 
     /// Returns true if the facts about a table differ, so that all its rows are judged again.
-    pub fn are_of_table(&self, file: &TableFile) -> bool {
+    pub(crate) fn are_of_table(&self, file: &TableFile) -> bool {
         self.tables.contains(&*file.table) || self.kernels.contains(&*file.entry.path)
     }
 }

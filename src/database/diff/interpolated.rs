@@ -21,7 +21,7 @@ fn line<'a>(version: &'a str, shape: u64, axis: usize, point: &[f64]) -> Line<'a
 
 impl<'a> ServedLines<'a> {
     /// Adds a served point.
-    pub fn add(&mut self, version: &'a str, shape: u64, point: &[f64], latency: f64) {
+    pub(crate) fn add(&mut self, version: &'a str, shape: u64, point: &[f64], latency: f64) {
         for (axis, value) in point.iter().enumerate() {
             let points = self.0.entry(line(version, shape, axis, point)).or_default();
             points.push((*value, latency));
@@ -29,7 +29,7 @@ impl<'a> ServedLines<'a> {
     }
 
     /// Sorts the points, so that they can be looked up. The first of several points with one key is served.
-    pub fn sort(&mut self) {
+    pub(crate) fn sort(&mut self) {
         for points in self.0.values_mut() {
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
             points.dedup_by(|later, first| later.0 == first.0);
@@ -38,7 +38,7 @@ impl<'a> ServedLines<'a> {
 
     /// Returns the linear interpolation between the two neighbours of a point, over the point's own `latency`; along the
     /// axis where it is closest to that. `None` if no axis has neighbours on both sides.
-    pub fn interpolated(
+    pub(crate) fn interpolated(
         &self,
         version: &'a str,
         shape: u64,

@@ -16,7 +16,7 @@ pub(crate) struct JoinedKeys {
 
 impl JoinedKeys {
     /// Joins the served rows of two tables, which have at most one row per hash and are sorted by hash.
-    pub fn new(base: &[HashedRow], head: &[HashedRow]) -> Self {
+    pub(crate) fn new(base: &[HashedRow], head: &[HashedRow]) -> Self {
         let mut joined = Self::default();
         each_hash(base, head, |old, new| match (old, new) {
             ([(_, before)], [(_, after)]) => joined.common.push((*before, *after)),
@@ -30,7 +30,7 @@ impl JoinedKeys {
 
     /// Removes rekeyed rows from the other rows, and returns them. `candidates` are rows of base and head that
     /// differ in key columns only. Two rows can serve one key before and after although both are rekeyed.
-    pub fn take_rekeyed(&mut self, candidates: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    pub(crate) fn take_rekeyed(&mut self, candidates: &[(u32, u32)]) -> Vec<(u32, u32)> {
         // Rows that serve the same key differ in other columns, such as the device.
         let common: HashSet<(u32, u32)> = self.common.iter().copied().collect();
         let mut candidates = candidates.to_vec();

@@ -95,28 +95,28 @@ impl RowMatch {
     }
 
     /// Returns the combined bits of some columns.
-    pub fn bits<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> u64 {
+    pub(crate) fn bits<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> u64 {
         let bit = |name: &str| self.columns.iter().position(|c| c == name).map_or(0, bit);
         names.into_iter().map(bit).fold(0, |bits, bit| bits | bit)
     }
 
     /// Returns true if a row of the head was added or is beyond the table.
-    pub fn is_added(&self, row: usize) -> bool {
+    pub(crate) fn is_added(&self, row: usize) -> bool {
         self.added.get(row).copied().unwrap_or(true)
     }
 
     /// Returns true if a row of the head was added, or differs in one of the columns in `bits`.
-    pub fn changes(&self, row: usize, bits: u64) -> bool {
+    pub(crate) fn changes(&self, row: usize, bits: u64) -> bool {
         self.changed.get(row).is_none_or(|changed| changed & bits != 0)
     }
 
     /// Returns the key hash of a row of the base.
-    pub fn base_key(&self, row: usize) -> Option<u64> {
+    pub(crate) fn base_key(&self, row: usize) -> Option<u64> {
         self.base_keys.get(row).copied()
     }
 
     /// Returns the key hash of a row of the head.
-    pub fn head_key(&self, row: usize) -> Option<u64> {
+    pub(crate) fn head_key(&self, row: usize) -> Option<u64> {
         self.head_keys.get(row).copied()
     }
 }

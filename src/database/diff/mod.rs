@@ -35,26 +35,26 @@ use std::fmt;
 use std::sync::Arc;
 
 pub(crate) use cells::{CellsOf, ColumnPair, SharedColumns, either_holds};
-pub use class::Class;
+pub(crate) use class::Class;
 pub(crate) use compare::Comparison;
-pub use contents::AuditedTable;
-pub use detail::Details;
+pub(crate) use contents::AuditedTable;
+pub(crate) use detail::Details;
 pub(crate) use files::{ChangedFacts, changed_paths, files};
-pub use held::{AttributeChange, FilledColumn};
+pub(crate) use held::{AttributeChange, FilledColumn};
 pub(crate) use interpolated::AxisPoint;
 pub(crate) use join::{HashedRow, JoinedKeys, each_hash, rows_of};
-pub use key_notes::{FarthestKey, NewKeys};
-pub use matched::RowMatch;
+pub(crate) use key_notes::{FarthestKey, NewKeys};
+pub(crate) use matched::RowMatch;
 pub(crate) use pairs::{FilePair, pairs};
-pub use ratios::{FAR, Ratios};
+pub(crate) use ratios::{FAR, Ratios};
 pub(crate) use ratios::{LatencyChange, PairedTables};
-pub use reference::AddedTable;
-pub use relabel::Relabelled;
+pub(crate) use reference::AddedTable;
+pub(crate) use relabel::Relabelled;
 pub use rows::RowDiff;
-pub use served::ServedDiff;
-pub use slices::{LostKey, SliceDiff, SliceLatency, SliceName};
-pub use unserved::{Unserved, UnservedSlice};
-pub use versions::VersionChanges;
+pub(crate) use served::ServedDiff;
+pub(crate) use slices::{LostKey, SliceDiff, SliceLatency, SliceName};
+pub(crate) use unserved::{Unserved, UnservedSlice};
+pub(crate) use versions::VersionChanges;
 
 use crate::base::words::{Figure, count, plural};
 use crate::database::catalog::{Place, Role};
@@ -192,7 +192,7 @@ pub struct FileDiff {
 
 /// The numbers of changed rows, summed over tables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Totals {
+pub(crate) struct Totals {
     /// The number of changed tables.
     pub tables: usize,
     /// The number of added rows.
@@ -207,7 +207,7 @@ pub struct Totals {
 
 impl Status {
     /// Returns the status's name in reports.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Added => "added",
             Self::Deleted => "deleted",
@@ -218,7 +218,7 @@ impl Status {
     }
 
     /// Counts the files of each status, in words: `2 added, 1 deleted`.
-    pub fn counts(all: impl IntoIterator<Item = Self>) -> String {
+    pub(crate) fn counts(all: impl IntoIterator<Item = Self>) -> String {
         let mut counts: BTreeMap<Self, usize> = BTreeMap::new();
         all.into_iter().for_each(|status| *counts.entry(status).or_default() += 1);
         let parts = counts.iter().map(|(status, n)| format!("{} {}", count(*n), status.name()));
@@ -228,7 +228,7 @@ impl Status {
 
 impl Diff {
     /// Merges the changes of several roots of one source.
-    pub fn of_roots(roots: Vec<Self>) -> Self {
+    pub(crate) fn of_roots(roots: Vec<Self>) -> Self {
         let mut all = Self::default();
         for root in roots {
             all.tables.extend(root.tables);
@@ -246,7 +246,7 @@ impl Diff {
     }
 
     /// Returns a summary of the changes in one line.
-    pub fn headline(&self) -> String {
+    pub(crate) fn headline(&self) -> String {
         let mut parts = Vec::new();
         if !self.tables.is_empty() {
             let totals = Totals::of(&self.tables);
@@ -273,34 +273,34 @@ impl Diff {
     }
 
     /// Counts the tables that were not compared because the bytes of a side are unavailable.
-    pub fn not_compared(&self) -> usize {
+    pub(crate) fn not_compared(&self) -> usize {
         self.tables.iter().filter(|table| table.absence().is_some()).count()
     }
 
     /// Returns the class of all changes together.
-    pub fn class(&self) -> Class {
+    pub(crate) fn class(&self) -> Class {
         // A table that was not compared may have any change.
         Class::of_all(self.tables.iter().map(|table| table.class.unwrap_or(Class::Mixed)))
     }
 
     /// Returns the columns that changed in any table, sorted.
-    pub fn columns_changed(&self) -> BTreeSet<&str> {
+    pub(crate) fn columns_changed(&self) -> BTreeSet<&str> {
         self.tables.iter().flat_map(|t| &t.columns_changed).map(String::as_str).collect()
     }
 
     /// Returns the attributes that changed in any table, sorted.
-    pub fn attributes_changed(&self) -> BTreeSet<&str> {
+    pub(crate) fn attributes_changed(&self) -> BTreeSet<&str> {
         let served = self.tables.iter().filter_map(|t| t.served.as_ref());
         served.flat_map(|s| &s.attributes).map(|a| a.column.as_str()).collect()
     }
 
     /// Returns the sum of the served keys of all tables before and after.
-    pub fn served(&self) -> ServedDiff {
+    pub(crate) fn served(&self) -> ServedDiff {
         ServedDiff::sum(self.tables.iter().filter_map(|t| t.served.as_ref()))
     }
 
     /// Counts the keys, and the shapes, that no query reaches any more.
-    pub fn unserved_counts(&self) -> (u64, u64) {
+    pub(crate) fn unserved_counts(&self) -> (u64, u64) {
         let counts = self.unserved.iter().map(|table| (table.keys(), table.shapes()));
         counts.fold((0, 0), |sum, table| (sum.0 + table.0, sum.1 + table.1))
     }
@@ -309,30 +309,30 @@ impl Diff {
 impl TableDiff {
     /// Returns the side whose bytes are unavailable, if the table was not compared for that reason: a git-LFS
     /// pointer without its object, or an object that is not in this clone.
-    pub fn absence(&self) -> Option<&ReadFault> {
+    pub(crate) fn absence(&self) -> Option<&ReadFault> {
         let is_damaged = |fault: &&ReadFault| matches!(fault.why, FaultReason::Damaged(_));
         self.fault.as_ref().filter(|fault| self.rows.is_none() && !is_damaged(fault))
     }
 
     /// Returns true if the table was not compared because this side cannot be read.
-    pub fn lacks(&self, side: DiffSide) -> bool {
+    pub(crate) fn lacks(&self, side: DiffSide) -> bool {
         self.rows.is_none() && self.fault.as_ref().is_some_and(|fault| fault.side == side)
     }
 
     /// Returns true if the table was a Parquet file in the base.
-    pub fn was_parquet(&self) -> bool {
+    pub(crate) fn was_parquet(&self) -> bool {
         self.old_path.as_ref().unwrap_or(&self.path).ends_with(".parquet")
     }
 
     /// Returns true if the path changed and no row did.
-    pub fn only_moved(&self) -> bool {
+    pub(crate) fn only_moved(&self) -> bool {
         self.status == Status::Renamed && self.rows.as_ref().is_some_and(RowDiff::is_empty)
     }
 }
 
 impl Totals {
     /// Sums up the changes of tables.
-    pub fn of<'a>(tables: impl IntoIterator<Item = &'a TableDiff>) -> Self {
+    pub(crate) fn of<'a>(tables: impl IntoIterator<Item = &'a TableDiff>) -> Self {
         let mut totals = Self::default();
         for table in tables {
             totals.tables += 1;

@@ -37,13 +37,13 @@ impl<'a> FilePair<'a> {
     }
 
     /// Returns the base's path if it differs from the head's.
-    pub fn old_path(&self) -> Option<&'a str> {
+    pub(crate) fn old_path(&self) -> Option<&'a str> {
         let (base, head) = (self.base?, self.head?);
         (base.entry.path != head.entry.path).then_some(base.entry.path.as_str())
     }
 
     /// Returns the approximate number of bytes to read.
-    pub fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         let sides = self.base.iter().chain(&self.head).filter(|_| !self.same_bytes);
         sides.map(|f| f.entry.size).sum()
     }

@@ -8,7 +8,7 @@ use crate::specs::{Lookups, TableSpec};
 
 /// The relative difference above which a ratio counts as more than noise. Half of all reruns of single points
 /// differ by 2 % or more, and the predecessor of this tool used 5 %.
-pub const FAR: f64 = 0.05;
+pub(crate) const FAR: f64 = 0.05;
 
 /// Statistics of the latency ratios (head over base) of changed rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,18 +41,21 @@ pub(crate) struct PairedTables<'a> {
 
 impl<'a> PairedTables<'a> {
     /// Returns the scope of the base's table.
-    pub fn base_scope(&self, table: &'a Table) -> TableScope<'a> {
+    pub(crate) fn base_scope(&self, table: &'a Table) -> TableScope<'a> {
         TableScope::new(table, self.base_spec, &self.files.0.place, None, self.base_lookups)
     }
 
     /// Returns the scope of the head's table.
-    pub fn head_scope(&self, table: &'a Table) -> TableScope<'a> {
+    pub(crate) fn head_scope(&self, table: &'a Table) -> TableScope<'a> {
         TableScope::new(table, self.spec, &self.files.1.place, None, self.lookups)
     }
 
     /// Returns the latencies in ms that a lookup returns for each changed row, before and after. A latency of
     /// several parts is their sum.
-    pub fn latencies(&self, changed: &[(u32, u32)]) -> Result<Vec<LatencyChange>, ExprError> {
+    pub(crate) fn latencies(
+        &self,
+        changed: &[(u32, u32)],
+    ) -> Result<Vec<LatencyChange>, ExprError> {
         let (Some(base), Some(head)) = self.tables else { return Ok(Vec::new()) };
         if changed.is_empty() || self.spec.latency.is_empty() {
             return Ok(Vec::new());
@@ -72,7 +75,7 @@ impl<'a> PairedTables<'a> {
     }
 
     /// Sums up the latency ratios of changed rows; `None` if no row has a ratio.
-    pub fn sum_up(
+    pub(crate) fn sum_up(
         &self,
         changed: &[(u32, u32)],
         latencies: &[LatencyChange],
@@ -141,12 +144,12 @@ pub(super) fn ratio(before: f64, after: f64) -> Option<f64> {
 
 impl LatencyChange {
     /// Returns the latency after over before, if both are positive.
-    pub fn ratio(&self) -> Option<f64> {
+    pub(crate) fn ratio(&self) -> Option<f64> {
         ratio(self.before, self.after)
     }
 
     /// Returns true if the latency changed and one of the two is not positive.
-    pub fn is_without_ratio(&self) -> bool {
+    pub(crate) fn is_without_ratio(&self) -> bool {
         self.ratio().is_none() && self.before.to_bits() != self.after.to_bits()
     }
 }

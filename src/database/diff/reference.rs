@@ -29,7 +29,7 @@ impl Diff {
     /// # Errors
     ///
     /// If a formula of a table's spec does not fit a table's columns.
-    pub fn find_references(&self, head: State<'_>) -> Result<Vec<AddedTable>, ExprError> {
+    pub(crate) fn find_references(&self, head: State<'_>) -> Result<Vec<AddedTable>, ExprError> {
         let is_new =
             |table: &&TableDiff| table.status == Status::Added && table.base_rows == Some(0);
         let added: Vec<&TableDiff> = self.tables.iter().filter(is_new).collect();

@@ -78,34 +78,34 @@ pub struct ServedRows {
 
 impl ServedDiff {
     /// Returns the median latency ratio, after over before; `None` if no key has a ratio.
-    pub fn median_ratio(&self) -> Option<f64> {
+    pub(crate) fn median_ratio(&self) -> Option<f64> {
         (!self.ratios.is_empty()).then(|| quantile(&self.ratios, 0.5))
     }
 
     /// Counts the common keys whose latency more than doubled.
-    pub fn slower_2x(&self) -> u64 {
+    pub(crate) fn slower_2x(&self) -> u64 {
         self.ratios.iter().filter(|r| **r > FAR_FACTOR).count() as u64
     }
 
     /// Counts the common keys whose latency fell to less than half.
-    pub fn faster_2x(&self) -> u64 {
+    pub(crate) fn faster_2x(&self) -> u64 {
         self.ratios.iter().filter(|r| **r < 1.0 / FAR_FACTOR).count() as u64
     }
 
     /// Returns the slices that differ from the rest of the table; none of a table with a single slice.
-    pub fn slices_apart(&self) -> impl Iterator<Item = &SliceDiff> {
+    pub(crate) fn slices_apart(&self) -> impl Iterator<Item = &SliceDiff> {
         let whole = self.median_ratio();
         let are_several = self.slices.len() > 1;
         self.slices.iter().filter(move |slice| are_several && slice.stands_out(whole))
     }
 
     /// Returns true if all latencies are exactly the same.
-    pub fn same_latencies(&self) -> bool {
+    pub(crate) fn same_latencies(&self) -> bool {
         self.rows.without_ratio == 0 && self.ratios.iter().all(|r| *r == 1.0)
     }
 
     /// Sums up the counts and ratios of several tables.
-    pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
+    pub(crate) fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut sum = Self::default();
         for one in all {
             sum.common += one.common;
@@ -129,7 +129,7 @@ impl PairedTables<'_> {
     /// # Errors
     ///
     /// If a formula of the spec does not fit the tables' columns.
-    pub fn served(
+    pub(crate) fn served(
         &self,
         shared: Option<&SharedColumns<'_>>,
         rekeyed: &[(u32, u32)],
@@ -189,7 +189,7 @@ impl PairedTables<'_> {
 
     /// Returns the columns that only one side has, or that differ in a pair of rows: rows that serve a common
     /// key, rekeyed rows, or rows matched by the row diff.
-    pub fn columns_changed(
+    pub(crate) fn columns_changed(
         &self,
         shared: Option<&SharedColumns<'_>>,
         rows: &RowDiff,
@@ -206,7 +206,7 @@ impl PairedTables<'_> {
     }
 
     /// Returns true if one of the columns is part of the key or of the latency that a lookup returns.
-    pub fn changes_latency(&self, columns: &[String]) -> bool {
+    pub(crate) fn changes_latency(&self, columns: &[String]) -> bool {
         let parts = self.spec.latency.iter().chain(&self.spec.key);
         let read: BTreeSet<&str> = parts.flat_map(|part| part.value.columns()).collect();
         columns.iter().any(|column| read.contains(column.as_str()))

@@ -8,7 +8,7 @@ use crate::database::table::{Keys, NumberedRows};
 use crate::specs::NoiseBands;
 
 /// The name of a slice: the name and text of each text part of the key.
-pub type SliceName = Vec<(String, String)>;
+pub(crate) type SliceName = Vec<(String, String)>;
 
 /// A key that is served only before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub struct SliceLatency {
 
 impl SliceDiff {
     /// Adds up the numbers of keys of some slices. The sum has no latency.
-    pub fn sum<'s>(slices: impl Iterator<Item = &'s Self>) -> Self {
+    pub(crate) fn sum<'s>(slices: impl Iterator<Item = &'s Self>) -> Self {
         slices.fold(Self::default(), |sum, slice| Self {
             common: sum.common + slice.common,
             lost: sum.lost + slice.lost,
@@ -81,7 +81,7 @@ impl SliceDiff {
 
     /// Returns true if the slice differs from its whole table, whose median ratio is `whole`: keys come or go, or its own
     /// median ratio is apart by more than [`super::FAR`].
-    pub fn stands_out(&self, whole: Option<f64>) -> bool {
+    pub(crate) fn stands_out(&self, whole: Option<f64>) -> bool {
         let one_sided = self.common == 0 || self.lost > 0 || self.gained > 0;
         let apart = match (self.latency, whole) {
             (Some(own), Some(whole)) => (own.ratio / whole - 1.0).abs() > super::FAR,
@@ -93,7 +93,7 @@ impl SliceDiff {
 
 impl SliceLatency {
     /// Returns true if no latency changed.
-    pub fn is_unchanged(&self) -> bool {
+    pub(crate) fn is_unchanged(&self) -> bool {
         self.changed == 0
     }
 

@@ -74,17 +74,17 @@ pub struct UnservedSlice {
 
 impl Unserved {
     /// Returns the number of keys.
-    pub fn keys(&self) -> u64 {
+    pub(crate) fn keys(&self) -> u64 {
         self.slices.values().map(|slice| slice.keys).sum()
     }
 
     /// Returns the number of shapes that no version serves.
-    pub fn shapes(&self) -> u64 {
+    pub(crate) fn shapes(&self) -> u64 {
         self.slices.values().map(|slice| slice.shapes).sum()
     }
 
     /// Returns the number of remaining shapes whose sweep ends earlier.
-    pub fn shorter_sweeps(&self) -> u64 {
+    pub(crate) fn shorter_sweeps(&self) -> u64 {
         self.slices.values().map(|slice| slice.shorter_sweeps).sum()
     }
 }
@@ -139,7 +139,7 @@ impl Diff {
     /// # Errors
     ///
     /// If a formula of a table's spec does not fit a version's columns.
-    pub fn find_unserved(
+    pub(crate) fn find_unserved(
         &self,
         base: State<'_>,
         head: State<'_>,

@@ -20,7 +20,7 @@ pub(super) struct CollectorFailure {
 
 impl CollectorFailure {
     /// Parses the failed case of a record; `None` if the record does not identify the case.
-    pub fn new(record: &Record) -> Option<Self> {
+    pub(crate) fn new(record: &Record) -> Option<Self> {
         let module = record.module.as_deref().filter(|m| !m.is_empty())?;
         let (backend, operation) = module.split_once('.')?;
         let group = record.group.as_deref().unwrap_or_default();
@@ -44,12 +44,12 @@ impl CollectorFailure {
     }
 
     /// Returns the one of `tables` that the case would have written; `None` if none fits.
-    pub fn table<'t>(&self, tables: &[&'t str]) -> Option<&'t str> {
+    pub(crate) fn table<'t>(&self, tables: &[&'t str]) -> Option<&'t str> {
         table_of(&self.operation, tables)
     }
 
     /// Returns true if the failure explains why a key is missing.
-    pub fn explains(&self, spec: &TableSpec, points: &CoveredPoints, point: usize) -> bool {
+    pub(crate) fn explains(&self, spec: &TableSpec, points: &CoveredPoints, point: usize) -> bool {
         let key = MissingKey { spec, points, point };
         match &self.case {
             FailedCases::Operation => true,

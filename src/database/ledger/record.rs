@@ -46,7 +46,7 @@ pub(super) struct FailureIdentity<'a> {
 
 impl Record {
     /// Returns the case that failed.
-    pub fn case(&self) -> CaseIdentity<'_> {
+    pub(crate) fn case(&self) -> CaseIdentity<'_> {
         CaseIdentity {
             module: self.module.as_deref(),
             task_id: &self.task_id,
@@ -55,19 +55,19 @@ impl Record {
     }
 
     /// Returns the identity of the failure, which is equal for two records of one failure.
-    pub fn identity(&self) -> FailureIdentity<'_> {
+    pub(crate) fn identity(&self) -> FailureIdentity<'_> {
         let Self { device_id, timestamp, .. } = self;
         FailureIdentity { case: self.case(), device_id, timestamp }
     }
 
     /// Returns true if the collector knows what failed.
-    pub fn is_classified(&self) -> bool {
+    pub(crate) fn is_classified(&self) -> bool {
         let class = self.classification.as_deref().unwrap_or_default().trim();
         !matches!(class, "" | "unclassified" | "unresolved_from_checkpoint")
     }
 
     /// Returns true if the GPU ran out of memory.
-    pub fn out_of_memory(&self) -> bool {
+    pub(crate) fn out_of_memory(&self) -> bool {
         let contains = |text: &Option<String>, what: &str| {
             text.as_ref().is_some_and(|t| t.to_lowercase().contains(what))
         };

@@ -9,7 +9,7 @@ use crate::database::catalog::TableFile;
 
 /// A version of a table. It has several files if the version stores the table in several layouts or families.
 #[derive(Debug)]
-pub struct Edition<'a> {
+pub(crate) struct Edition<'a> {
     /// The name of the version's directory.
     pub version: &'a str,
     /// The parsed version, which determines the order; `None` if it cannot be parsed, and the loader skips
@@ -21,7 +21,7 @@ pub struct Edition<'a> {
 
 /// The versions of one table of one backend on one system, oldest first.
 #[derive(Debug, Default)]
-pub struct Editions<'a>(Vec<Edition<'a>>);
+pub(crate) struct Editions<'a>(Vec<Edition<'a>>);
 
 /// The versions of one table of one backend, by system.
 pub(super) type BySystem<'a> = BTreeMap<&'a str, Editions<'a>>;
@@ -39,24 +39,24 @@ impl<'a> Editions<'a> {
     }
 
     /// Returns the version with a name.
-    pub fn get(&self, version: &str) -> Option<&Edition<'a>> {
+    pub(crate) fn get(&self, version: &str) -> Option<&Edition<'a>> {
         self.0.iter().find(|e| e.version == version)
     }
 
     /// Returns the versions, oldest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Edition<'a>> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Edition<'a>> {
         self.0.iter()
     }
 
     /// Returns the version directly before `version` in the list; `None` if `version` is the oldest or not in the
     /// list.
-    pub fn last_before(&self, version: &str) -> Option<&Edition<'a>> {
+    pub(crate) fn last_before(&self, version: &str) -> Option<&Edition<'a>> {
         let at = self.0.iter().position(|e| e.version == version)?;
         self.0[..at].last()
     }
 
     /// Returns the versions that the loader considers older than `version`.
-    pub fn before(&self, version: &str) -> impl Iterator<Item = &Edition<'a>> {
+    pub(crate) fn before(&self, version: &str) -> impl Iterator<Item = &Edition<'a>> {
         let version = Version::from_str(version).ok();
         self.0.iter().filter(move |e| e.parsed.is_some() && e.parsed < version)
     }

@@ -62,7 +62,7 @@ impl ReuseManifest {
     }
 
     /// Returns true if backend `to` reads rows of at least one kernel of a table from backend `from`.
-    pub fn lends(&self, table: &str, from: &str, to: &str) -> bool {
+    pub(crate) fn lends(&self, table: &str, from: &str, to: &str) -> bool {
         self.lenders(table, to).contains(from)
     }
 }

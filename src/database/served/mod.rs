@@ -3,15 +3,15 @@
 
 mod editions;
 mod manifest;
-pub mod rows;
+pub(crate) mod rows;
 mod shelf;
 mod sources;
 
-pub use self::sources::SystemKinship;
-pub use editions::{Edition, Editions};
+pub(crate) use self::sources::SystemKinship;
+pub(crate) use editions::Edition;
 pub use manifest::ReuseManifest;
 pub use shelf::{Served, TableIndex, slots};
-pub use sources::{Channel, SystemShelf, TableSource};
+pub(crate) use sources::{Channel, SystemShelf, TableSource};
 
 #[cfg(test)]
 mod tests {

@@ -53,7 +53,10 @@ impl<'a> Admission<'a> {
 /// # Errors
 ///
 /// If a formula of the spec does not fit the table's columns.
-pub fn read_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, u32)>, ExprError> {
+pub(crate) fn read_rows(
+    scope: &TableScope<'_>,
+    keys: &Keys<'_>,
+) -> Result<Vec<(u64, u32)>, ExprError> {
     sorted_rows(scope, keys, |_| 0)
 }
 
@@ -75,7 +78,7 @@ fn sorted_rows(
 /// # Errors
 ///
 /// If a formula of the spec does not fit the table's columns.
-pub fn each_read_row(
+pub(crate) fn each_read_row(
     scope: &TableScope<'_>,
     keys: &Keys<'_>,
     mut each: impl FnMut(u64, u32),
@@ -99,7 +102,10 @@ pub fn each_read_row(
 /// # Errors
 ///
 /// If a formula of the spec does not fit the table's columns.
-pub fn served_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, u32)>, ExprError> {
+pub(crate) fn served_rows(
+    scope: &TableScope<'_>,
+    keys: &Keys<'_>,
+) -> Result<Vec<(u64, u32)>, ExprError> {
     let mut rows = match lane_ranks(scope) {
         Some(ranks) => sorted_rows(scope, keys, |row| ranks[row as usize])?,
         None => read_rows(scope, keys)?,
@@ -116,7 +122,7 @@ pub fn served_rows(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<(u64, 
 }
 
 /// The rows of one key in file order. Most repeated keys have two rows.
-pub type KeyRows = SmallVec<[usize; 2]>;
+pub(crate) type KeyRows = SmallVec<[usize; 2]>;
 
 /// Returns the groups of rows that compete for one key of the loader, sorted by row. Only rows that the
 /// loader reads count, and rows compete only within one of its maps. Empty if the table lacks columns of the
@@ -125,7 +131,7 @@ pub type KeyRows = SmallVec<[usize; 2]>;
 /// # Errors
 ///
 /// If a formula of the spec does not fit the table's columns.
-pub fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, ExprError> {
+pub(crate) fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyRows>, ExprError> {
     // A loader that refuses repeated keys refuses them whatever else the table lacks.
     if !has_key(scope) && scope.spec.serves != Serves::Error {
         return Ok(Vec::new());
@@ -159,7 +165,7 @@ fn by_first(mut repeats: Vec<(usize, usize)>) -> Vec<KeyRows> {
 
 /// Returns the rows whose key occurs in an earlier row, each with the first row of that key. Only rows for
 /// which `goes` is true count. `hashes` are those of this run ([`Keys::run_hashes`]).
-pub fn repeats(
+pub(crate) fn repeats(
     hashes: &[u64],
     goes: impl Fn(usize) -> bool,
     equal: impl Fn(usize, usize) -> bool,
@@ -185,7 +191,7 @@ pub fn repeats(
 /// # Errors
 ///
 /// If a formula of the spec does not fit the table's columns.
-pub fn rows_by_key(scope: &TableScope<'_>) -> Result<Option<Vec<(u64, u32)>>, ExprError> {
+pub(crate) fn rows_by_key(scope: &TableScope<'_>) -> Result<Option<Vec<(u64, u32)>>, ExprError> {
     let spec = scope.spec;
     if spec.key.is_empty() || !has_key(scope) {
         return Ok(None);
@@ -195,7 +201,7 @@ pub fn rows_by_key(scope: &TableScope<'_>) -> Result<Option<Vec<(u64, u32)>>, Ex
 
 /// Returns true if a table has the columns that the loader's key reads. Without them, all rows would have one
 /// key.
-pub fn has_key(scope: &TableScope<'_>) -> bool {
+pub(crate) fn has_key(scope: &TableScope<'_>) -> bool {
     let is_optional = |name: &str| scope.spec.column(name).is_some_and(|column| column.optional);
     let is_known = |name: &str| name == "system" || scope.table.column(name).is_some();
     let mut columns = scope.spec.key.iter().flat_map(|part| part.value.columns());
@@ -204,7 +210,7 @@ pub fn has_key(scope: &TableScope<'_>) -> bool {
 
 /// Returns the rows of all groups that violate the loader's guard, which requires two columns to vary
 /// together.
-pub fn guarded_rows(table: &Table, guard: &Guard) -> Vec<usize> {
+pub(crate) fn guarded_rows(table: &Table, guard: &Guard) -> Vec<usize> {
     let column = |name: &String| table.column(name);
     let by: Option<Vec<&Column>> = guard.by.iter().map(column).collect();
     let (Some(by), Some(varies), Some(with)) = (by, column(&guard.varies), column(&guard.with))

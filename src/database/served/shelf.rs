@@ -82,12 +82,12 @@ impl<'a> TableIndex<'a> {
     }
 
     /// Returns the versions of a table on the system of `file`; `None` if the catalog has none.
-    pub fn editions<'s>(&'s self, file: &TableFile) -> Option<&'s Editions<'a>> {
+    pub(crate) fn editions<'s>(&'s self, file: &TableFile) -> Option<&'s Editions<'a>> {
         self.editions_of(&file.table, &file.place.backend, &file.place.system)
     }
 
     /// Returns the versions of a backend's table on a system; `None` if the catalog has none.
-    pub fn editions_of<'s>(
+    pub(crate) fn editions_of<'s>(
         &'s self,
         table: &str,
         backend: &str,
@@ -97,7 +97,7 @@ impl<'a> TableIndex<'a> {
     }
 
     /// Returns the versions that a place declares as donors of a table.
-    pub fn donors(&self, place: &Place, table: &str) -> Vec<&'a str> {
+    pub(crate) fn donors(&self, place: &Place, table: &str) -> Vec<&'a str> {
         let declared = self.reuse.get(place).into_iter().flatten();
         declared.filter(|(t, _)| *t == table).map(|(_, version)| *version).collect()
     }
@@ -113,12 +113,12 @@ impl<'a> TableIndex<'a> {
     }
 
     /// Returns the tables that the loader finds on a system; `None` for a system without tables.
-    pub fn loader(&self, system: &str) -> Option<&SystemShelf<'a>> {
+    pub(crate) fn loader(&self, system: &str) -> Option<&SystemShelf<'a>> {
         self.loaders.get(system)
     }
 
     /// Returns the files from which an edition of a table is loaded.
-    pub fn served(&self, spec: &TableSpec, edition: &Edition<'a>) -> Served<'a> {
+    pub(crate) fn served(&self, spec: &TableSpec, edition: &Edition<'a>) -> Served<'a> {
         self.sources(&edition.files[0].place, &spec.name, spec.filling)
     }
 
@@ -130,7 +130,7 @@ impl<'a> TableIndex<'a> {
 
     /// Returns true if a query can reach a version of a system's backend. This is the version that the system's YAML
     /// names for the backend (a library such as NCCL), otherwise one that the database states, otherwise any.
-    pub fn is_reached(&self, system: &str, backend: &str, version: &str) -> bool {
+    pub(crate) fn is_reached(&self, system: &str, backend: &str, version: &str) -> bool {
         if let Some(named) = self.named.get(system).and_then(|named| named.get(backend)) {
             return *named == version;
         }
@@ -140,7 +140,7 @@ impl<'a> TableIndex<'a> {
     /// Returns the current version of a table. This is the version that the system's YAML names for the
     /// backend (a library such as NCCL), otherwise the one that queries for the current version read first,
     /// otherwise the newest.
-    pub fn current<'s>(
+    pub(crate) fn current<'s>(
         &'s self,
         system: &str,
         editions: &'s Editions<'a>,
@@ -166,13 +166,13 @@ impl<'a> TableIndex<'a> {
     /// Returns the peers of a table on other systems: on systems of the same generation, each in its current version.
     /// If there are none, on all systems with exactly the same version, since collectors of one version have the same
     /// plan.
-    pub fn near<'s>(&'s self, file: &TableFile) -> (SystemKinship, Vec<SystemPeer<'s, 'a>>) {
+    pub(crate) fn near<'s>(&'s self, file: &TableFile) -> (SystemKinship, Vec<SystemPeer<'s, 'a>>) {
         self.system_peers_of(&file.table, &file.place)
     }
 
     /// Returns the peers of a table at `place` on other systems, as [`near`](Self::near) does. The table need not
     /// exist there.
-    pub fn system_peers_of<'s>(
+    pub(crate) fn system_peers_of<'s>(
         &'s self,
         table: &str,
         place: &Place,
@@ -195,7 +195,7 @@ impl<'a> TableIndex<'a> {
 
     /// Returns the newest versions of a table except `current`, at most [`MOST_NEAR`]. They are the peers of tables
     /// whose versions do not fill each other's gaps.
-    pub fn other_versions<'s>(
+    pub(crate) fn other_versions<'s>(
         &self,
         editions: &'s Editions<'a>,
         current: &str,
@@ -254,7 +254,7 @@ impl<'a> Served<'a> {
 
     /// Returns the own file and the donors' files. Rows that only earlier versions have may have been dropped
     /// by the collector on purpose.
-    pub fn fresh(&self) -> impl Iterator<Item = &'a TableFile> {
+    pub(crate) fn fresh(&self) -> impl Iterator<Item = &'a TableFile> {
         self.own.iter().chain(&self.donors).copied()
     }
 

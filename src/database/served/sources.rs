@@ -23,7 +23,7 @@ use crate::specs::Filling;
 
 /// The channel through which the loader finds a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Channel {
+pub(crate) enum Channel {
     /// The version's own file.
     Own,
     /// A donor's file, declared in reuse.yaml.
@@ -36,7 +36,7 @@ pub enum Channel {
 
 /// A file behind a table.
 #[derive(Debug, Clone)]
-pub struct TableSource<'a> {
+pub(crate) struct TableSource<'a> {
     /// The file that the loader reads.
     pub file: &'a TableFile,
     /// The channel through which the loader finds the file.
@@ -45,7 +45,7 @@ pub struct TableSource<'a> {
 
 /// The tables of one system by backend and version.
 #[derive(Debug, Default)]
-pub struct SystemShelf<'a> {
+pub(crate) struct SystemShelf<'a> {
     backends: BTreeMap<&'a str, BTreeMap<&'a str, VersionTables<'a>>>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> SystemShelf<'a> {
     /// Indexes the tables in the directories of a system. `reuse` returns a directory's declared donors.
     /// Text tables count, since collectors write them and later convert them. Directories that the loader skips as
     /// incomplete contribute no tables.
-    pub fn new(
+    pub(crate) fn new(
         catalog: &'a Catalog,
         dirs: impl Iterator<Item = &'a VersionDir>,
         reuse: impl Fn(&VersionDir) -> Option<Vec<(String, String)>>,
@@ -90,7 +90,7 @@ impl<'a> SystemShelf<'a> {
     }
 
     /// Returns the backends with their versions, oldest first.
-    pub fn versions(&self) -> impl Iterator<Item = (&'a str, Vec<&'a str>)> {
+    pub(crate) fn versions(&self) -> impl Iterator<Item = (&'a str, Vec<&'a str>)> {
         self.backends.iter().map(|(backend, versions)| {
             let mut known: Vec<(&Option<Version>, &'a str)> =
                 versions.iter().map(|(v, e)| (&e.parsed, *v)).collect();
@@ -100,13 +100,13 @@ impl<'a> SystemShelf<'a> {
     }
 
     /// Returns the version's own file of a table, which is the first that the loader finds; `None` if it has none.
-    pub fn own(&self, backend: &str, version: &str, table: &str) -> Option<&'a TableFile> {
+    pub(crate) fn own(&self, backend: &str, version: &str, table: &str) -> Option<&'a TableFile> {
         self.backends.get(backend)?.get(version)?.tables.get(table).copied()
     }
 
     /// Returns the files behind a table of a version. `filling` is the case in which other files fill gaps in the
     /// version's own table.
-    pub fn sources(
+    pub(crate) fn sources(
         &self,
         backend: &str,
         version: &str,
@@ -220,7 +220,7 @@ pub(super) fn peers_around<'s, 'a>(
 
 /// The kinship of a table and its peers on other systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SystemKinship {
+pub(crate) enum SystemKinship {
     /// The systems have the same GPU generation.
     Generation,
     /// The systems only have the same version of the measured software.
@@ -228,7 +228,7 @@ pub enum SystemKinship {
 }
 
 /// A peer of a table: its system, the versions of the table there, and the version to compare with.
-pub type SystemPeer<'s, 'a> = (&'a str, &'s Editions<'a>, &'s Edition<'a>);
+pub(crate) type SystemPeer<'s, 'a> = (&'a str, &'s Editions<'a>, &'s Edition<'a>);
 
 #[cfg(test)]
 mod tests {

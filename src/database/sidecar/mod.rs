@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use self::reuse::{Donor, Reuse};
+pub use self::reuse::Reuse;
 use crate::base::error::Reason;
 use crate::database::catalog::{Catalog, VersionDir};
 use crate::database::source::{Entry, Source};
@@ -89,7 +89,7 @@ pub struct Runtime {
 impl Runtime {
     /// Returns true if a version directory `dev-<start>`, with any further parts, names the runtime's image, commit or
     /// version by its first hexadecimal digits.
-    pub fn is_build(&self, dir: &str) -> bool {
+    pub(crate) fn is_build(&self, dir: &str) -> bool {
         const FEWEST_DIGITS: usize = 7;
         let Some(rest) = dir.strip_prefix("dev-") else { return false };
         let start = rest.split('-').next().unwrap_or_default();
@@ -171,7 +171,7 @@ const PROVENANCE: [&str; 12] = [
 
 impl TableMeta {
     /// Returns the declared deviations from the usual way of measuring, for people: `norm_dispatch: "eager"`.
-    pub fn notes(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         const LONGEST: usize = 120;
         let said = self.declared.iter().filter(|(name, _)| !PROVENANCE.contains(&name.as_str()));
         said.map(|(name, value)| {
@@ -184,13 +184,13 @@ impl TableMeta {
     }
 
     /// Returns the digests of the plans of cases that were run.
-    pub fn plans(&self) -> BTreeSet<&str> {
+    pub(crate) fn plans(&self) -> BTreeSet<&str> {
         let events = self.collections.iter().map(|event| &event.case_plan_hash);
         events.chain([&self.case_plan_hash]).flatten().map(String::as_str).collect()
     }
 
     /// Returns the collector's git commit of the last collection; `None` if the entry does not state it.
-    pub fn collector_ref(&self) -> Option<&str> {
+    pub(crate) fn collector_ref(&self) -> Option<&str> {
         let last = self.collections.iter().rev().find_map(|event| event.collector_ref.as_deref());
         self.collector_ref.as_deref().or(last)
     }
@@ -210,7 +210,7 @@ impl TableMeta {
 
     /// Returns true if the entry states a collection that `before` does not: it names its collector, it is not older than
     /// those before, and it has at least `measured` rows and at most `rows`, the number of the table's rows.
-    pub fn adds_collection(&self, before: Option<&Self>, measured: u64, rows: u64) -> bool {
+    pub(crate) fn adds_collection(&self, before: Option<&Self>, measured: u64, rows: u64) -> bool {
         let before: Vec<_> = before.into_iter().flat_map(Self::all_collections).collect();
         let last = before.iter().filter_map(|event| event.collected_at.as_deref()).max();
         let is_new = |event: &CollectionEvent| {
@@ -226,7 +226,7 @@ impl TableMeta {
     }
 
     /// Returns the sum of the rows of all events; `None` if there are no events or one lacks its row count.
-    pub fn event_rows(&self) -> Option<u64> {
+    pub(crate) fn event_rows(&self) -> Option<u64> {
         let rows = self.collections.iter().map(|event| event.rows);
         rows.sum::<Option<u64>>().filter(|_| !self.collections.is_empty())
     }
@@ -236,7 +236,7 @@ impl TableMeta {
 const BY_HAND: &str = include_str!("by_hand.yaml");
 
 /// Returns the shortest valid sidecar, for a table whose collector does not write one.
-pub fn by_hand(backend: &str, version: &str, table: &str) -> String {
+pub(crate) fn by_hand(backend: &str, version: &str, table: &str) -> String {
     let lines = BY_HAND.replace("{backend}", backend).replace("{version}", version);
     lines.replace("{table}", table)
 }
@@ -270,7 +270,7 @@ impl Meta {
 
     /// Returns true if the entry of a table explains that it has `found` rows and not the stated number: the
     /// events add up to it, one event has it, or a comment contains it or the difference.
-    pub fn explains(&self, table: &str, found: u64) -> bool {
+    pub(crate) fn explains(&self, table: &str, found: u64) -> bool {
         let Some(entry) = self.tables.get(table) else { return false };
         let events = entry.collections.iter().filter_map(|event| event.rows);
         let by_events = entry.event_rows() == Some(found) || events.clone().any(|n| n == found);

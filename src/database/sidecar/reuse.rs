@@ -28,7 +28,7 @@ pub struct Donor {
 
 impl Reuse {
     /// Returns the donors as table and version, in file order.
-    pub fn donors(&self) -> Vec<(String, String)> {
+    pub(crate) fn donors(&self) -> Vec<(String, String)> {
         self.reuse.iter().map(|d| (d.table.clone(), d.from_version.clone())).collect()
     }
 

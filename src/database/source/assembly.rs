@@ -35,7 +35,7 @@ impl Assembly {
     ///
     /// If a file cannot be read or is not in the declared format, or if the table is larger than any known one; the
     /// error names the file and line.
-    pub fn text(
+    pub(crate) fn text(
         &self,
         read: impl Fn(&Entry) -> Result<Vec<u8>, ReadError>,
     ) -> Result<Vec<u8>, ReadError> {
@@ -57,12 +57,12 @@ impl Assembly {
     }
 
     /// Returns true if all rows of each file belong to the table.
-    pub fn has_whole_files(&self) -> bool {
+    pub(crate) fn has_whole_files(&self) -> bool {
         self.parts.iter().all(|part| part.rows.is_empty())
     }
 
     /// Returns an id that is equal exactly if the files and the selected rows are; `None` if a file has no id.
-    pub fn id(&self, id: impl Fn(&Entry) -> Option<git2::Oid>) -> Option<git2::Oid> {
+    pub(crate) fn id(&self, id: impl Fn(&Entry) -> Option<git2::Oid>) -> Option<git2::Oid> {
         let mut text = format!("{:?}", self.dialect);
         for Part { entry, rows, added, .. } in &self.parts {
             text += &format!("{} {rows:?} {added:?}", id(entry)?);
@@ -75,7 +75,7 @@ impl Assembly {
     /// # Errors
     ///
     /// Those of [`Assembly::text`].
-    pub fn origins(
+    pub(crate) fn origins(
         &self,
         read: impl Fn(&Entry) -> Result<Vec<u8>, ReadError>,
     ) -> Result<Vec<RowOrigin>, ReadError> {
@@ -88,7 +88,7 @@ impl Assembly {
     }
 
     /// Returns the number of a row in its file, from 0. A text table has a header before its first row.
-    pub fn row_in_file(&self, origin: RowOrigin) -> u64 {
+    pub(crate) fn row_in_file(&self, origin: RowOrigin) -> u64 {
         let before = match self.dialect {
             Dialect::Csv { .. } => 2,
             Dialect::JsonLines { .. } | Dialect::Json { .. } => 1,

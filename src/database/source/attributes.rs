@@ -29,7 +29,7 @@ struct FilterLine {
 impl Attributes {
     /// Returns true if the filter of a file is `lfs`. `path` starts at the repository's top, and `read` reads
     /// a file of the source.
-    pub fn is_in_lfs(&self, path: &str, read: impl Fn(&str) -> Option<Vec<u8>>) -> bool {
+    pub(crate) fn is_in_lfs(&self, path: &str, read: impl Fn(&str) -> Option<Vec<u8>>) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         let below = path.match_indices('/').map(|(at, _)| at + 1);
         // Deeper files override higher ones, and later lines override earlier ones.

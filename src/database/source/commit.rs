@@ -57,7 +57,7 @@ impl Commit {
 
     /// Opens the base of a comparison as [`Commit::open`] does. However, the HEAD of a repository without a
     /// commit is an empty tree, so that everything in a first commit is new.
-    pub fn open_base(root: &Path, reference: &str) -> Result<Self> {
+    pub(crate) fn open_base(root: &Path, reference: &str) -> Result<Self> {
         match repository(root)? {
             Some((repo, prefix)) if is_before_the_first(&repo, reference) => {
                 Self::nothing(repo, prefix)

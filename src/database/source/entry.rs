@@ -21,23 +21,23 @@ pub struct Entry {
 
 impl Entry {
     /// Marks the entry as one that must not be read, with the reason.
-    pub fn refuse(&mut self, why: String) {
+    pub(crate) fn refuse(&mut self, why: String) {
         self.kind = EntryKind::Refused(why, Box::new(self.kind.clone()));
     }
 
     /// Returns the entry without the mark of [`Entry::refuse`].
-    pub fn stored(&self) -> Cow<'_, Self> {
+    pub(crate) fn stored(&self) -> Cow<'_, Self> {
         let EntryKind::Refused(_, kind) = &self.kind else { return Cow::Borrowed(self) };
         Cow::Owned(Self { path: self.path.clone(), kind: (**kind).clone(), size: self.size })
     }
 
     /// Returns the path of the folder that contains the file; empty at the top.
-    pub fn folder(&self) -> &str {
+    pub(crate) fn folder(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 
     /// Returns the file's name.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.path.rsplit_once('/').map_or(&self.path, |(_, name)| name)
     }
 }
@@ -106,7 +106,7 @@ pub struct Part {
 impl EntryKind {
     /// Describes an entry that leads to files outside of the source (a link or a submodule); `None` for any
     /// other entry.
-    pub fn leads_away(&self) -> Option<String> {
+    pub(crate) fn leads_away(&self) -> Option<String> {
         match self {
             Self::Link(to) => Some(format!("a symbolic link to {to}")),
             Self::Submodule(_) => Some("a git submodule".to_owned()),

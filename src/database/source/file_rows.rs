@@ -68,7 +68,7 @@ impl ColumnNames {
     /// # Errors
     ///
     /// If the name is too long, or there are too many columns.
-    pub fn column(&mut self, name: &str) -> Result<usize, ReadError> {
+    pub(crate) fn column(&mut self, name: &str) -> Result<usize, ReadError> {
         if let Some(known) = self.numbers.get(name) {
             return Ok(*known);
         }
@@ -83,7 +83,7 @@ impl ColumnNames {
     }
 
     /// Returns the index of a column that was added before.
-    pub fn known(&self, name: &str) -> Option<usize> {
+    pub(crate) fn known(&self, name: &str) -> Option<usize> {
         self.numbers.get(name).copied()
     }
 }
@@ -138,7 +138,7 @@ impl FileRows {
     }
 
     /// The approximate size in memory, in bytes.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.text.len() + 8 * self.cells.len() + 12 * self.rows.len()
     }
 
@@ -191,7 +191,7 @@ impl FileRows {
     /// # Errors
     ///
     /// If there are more than `MOST_TABLES` groups.
-    pub fn groups(self: &Arc<Self>, names: &[&str]) -> Result<Vec<RowGroup>, ReadError> {
+    pub(crate) fn groups(self: &Arc<Self>, names: &[&str]) -> Result<Vec<RowGroup>, ReadError> {
         let columns: Vec<Option<usize>> =
             names.iter().map(|name| self.header.known(name)).collect();
         let mut numbers: HashMap<Vec<&str>, usize> = HashMap::new();

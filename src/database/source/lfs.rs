@@ -16,7 +16,7 @@ pub struct Pointer {
 }
 
 /// The reason why a pointer in the place of a file cannot be read as that file.
-pub(crate) const NOT_FETCHED: &str = "it is a git-LFS pointer: `git lfs pull` fetches the file";
+pub const NOT_FETCHED: &str = "it is a git-LFS pointer: `git lfs pull` fetches the file";
 
 /// The maximal length of a pointer in bytes, by the git-lfs specification.
 const LONGEST: usize = 1024;

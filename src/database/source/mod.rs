@@ -24,13 +24,13 @@ pub use assembly::RowOrigin;
 pub use commit::Commit;
 pub use entry::{AgeBasis, AgedFile, Assembly, Entry, EntryKind, Part};
 pub use file_rows::{FileRows, RowGroup, SelectedRows};
-pub(crate) use lfs::NOT_FETCHED;
+pub use lfs::NOT_FETCHED;
 pub use lfs::{Pointer, pointer};
-pub(crate) use names::SETTINGS;
+pub use names::SETTINGS;
 pub use names::named_like_a_table;
 pub use read::ReadError;
 pub use tree::Source;
-pub use worktree::WorkTree;
+pub(crate) use worktree::WorkTree;
 
 use crate::base::error::Result;
 

@@ -3,7 +3,7 @@
 use crate::base::error::Error;
 
 /// The folder of a repository's own rules, waivers and baseline.
-pub(crate) const SETTINGS: &str = ".perfdb-gate";
+pub const SETTINGS: &str = ".perfdb-gate";
 
 /// The maximal number of files of a source, above that of any perf database. A run that reaches it was given
 /// a wrong folder.

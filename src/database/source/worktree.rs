@@ -20,7 +20,7 @@ use crate::base::error::{Error, Result};
 use crate::base::read::read;
 
 /// A folder on disk.
-pub struct WorkTree {
+pub(crate) struct WorkTree {
     root: PathBuf,
     /// The root's path below its repository's top; empty or ending in `/`.
     prefix: String,
@@ -37,7 +37,7 @@ pub struct WorkTree {
 
 impl WorkTree {
     /// Opens a folder inside or outside of a repository.
-    pub fn open(root: &Path) -> Result<Self> {
+    pub(crate) fn open(root: &Path) -> Result<Self> {
         let found = repository(root)?;
         if let Some((repo, _)) = &found
             && repo.is_bare()
@@ -79,7 +79,7 @@ impl WorkTree {
     /// # Errors
     ///
     /// If the repository cannot be opened.
-    pub fn top(&self) -> Result<Option<PathBuf>> {
+    pub(crate) fn top(&self) -> Result<Option<PathBuf>> {
         Ok(repository(&self.root)?.and_then(|(repo, _)| repo.workdir().map(Path::to_owned)))
     }
 

@@ -11,7 +11,7 @@ impl Column {
     /// # Errors
     ///
     /// If the cells have several types, or a type that tables do not have.
-    pub fn from_json(cells: &[&Value]) -> Result<Self, Reason> {
+    pub(crate) fn from_json(cells: &[&Value]) -> Result<Self, Reason> {
         let all = |is: fn(&Value) -> bool| cells.iter().all(|c| c.is_null() || is(c));
         let absent: Vec<bool> = cells.iter().map(|c| c.is_null()).collect();
         let nulls = absent.contains(&true).then_some(absent);
@@ -37,7 +37,7 @@ impl Column {
     /// # Errors
     ///
     /// If the columns have different types, or a type that tables do not have.
-    pub fn joined(parts: &[&Self]) -> Result<Self, Reason> {
+    pub(crate) fn joined(parts: &[&Self]) -> Result<Self, Reason> {
         let has_fractions = parts.iter().any(|c| matches!(c, Self::Float { .. }));
         let Some(first) = parts.first() else { return Err("the table has no columns".into()) };
         let nulls: Vec<bool> =

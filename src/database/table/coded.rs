@@ -7,7 +7,7 @@ use super::Numbering;
 
 /// An integer column, stored as codes into its distinct numbers.
 #[derive(Debug, Clone)]
-pub(crate) struct CodedColumn {
+pub struct CodedColumn {
     /// The code of each row: an index into `numbers`.
     pub codes: Vec<u32>,
     /// The distinct numbers, in any order. Some may belong to no row.
@@ -16,7 +16,7 @@ pub(crate) struct CodedColumn {
 
 impl CodedColumn {
     /// Encodes one number per row.
-    pub fn of(values: &[i64]) -> Self {
+    pub(crate) fn of(values: &[i64]) -> Self {
         if all_equal(values) {
             return Self { codes: vec![0; values.len()], numbers: vec![values[0]] };
         }
@@ -27,7 +27,7 @@ impl CodedColumn {
 
     /// Merges row groups, each with indices into a dictionary that may contain duplicates. `None` if an index
     /// is outside of its dictionary.
-    pub fn of_groups(mut groups: Vec<(Vec<u32>, Vec<i64>)>) -> Option<Self> {
+    pub(crate) fn of_groups(mut groups: Vec<(Vec<u32>, Vec<i64>)>) -> Option<Self> {
         let is_beyond = |(indices, dictionary): &(Vec<u32>, Vec<i64>)| {
             let most = indices.iter().fold(0, |most, index| most.max(*index));
             !indices.is_empty() && most as usize >= dictionary.len()
@@ -53,19 +53,19 @@ impl CodedColumn {
 
     /// Returns the number of a row.
     #[inline]
-    pub fn get(&self, row: usize) -> i64 {
+    pub(crate) fn get(&self, row: usize) -> i64 {
         self.numbers[self.codes[row] as usize]
     }
 
     /// Applies the function `of` to the number of each row; each distinct number is computed once.
-    pub fn map<T: Copy>(&self, of: impl Fn(i64) -> T) -> Vec<T> {
+    pub(crate) fn map<T: Copy>(&self, of: impl Fn(i64) -> T) -> Vec<T> {
         let all: Vec<T> = self.numbers.iter().map(|number| of(*number)).collect();
         self.codes.iter().map(|code| all[*code as usize]).collect()
     }
 
     /// Returns bounds of the rows' numbers, which are exact if no number is unused; `None` if there are no
     /// numbers.
-    pub fn span(&self) -> Option<[i64; 2]> {
+    pub(crate) fn span(&self) -> Option<[i64; 2]> {
         Some([*self.numbers.iter().min()?, *self.numbers.iter().max()?])
     }
 }
@@ -82,7 +82,7 @@ fn are_distinct(numbers: &[i64]) -> bool {
 }
 
 /// Returns true if there are values and all are equal.
-pub(crate) fn all_equal<T: PartialEq>(values: &[T]) -> bool {
+pub fn all_equal<T: PartialEq>(values: &[T]) -> bool {
     /// The number of values that are compared without branches.
     const BLOCK: usize = 256;
     let Some((first, others)) = values.split_first() else { return false };

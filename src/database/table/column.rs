@@ -57,11 +57,6 @@ impl Column {
         }
     }
 
-    /// Returns true if the column has no rows.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Returns the text of a row; `None` if the row is null or the column contains no texts.
     pub fn text(&self, row: usize) -> Option<&str> {
         match self {
@@ -71,7 +66,7 @@ impl Column {
     }
 
     /// Returns the column's kind as in specs; `None` for an unsupported type.
-    pub fn kind(&self) -> Option<ColumnKind> {
+    pub(crate) fn kind(&self) -> Option<ColumnKind> {
         match self {
             Self::Int { .. } => Some(ColumnKind::Int),
             Self::Float { .. } => Some(ColumnKind::Number),
@@ -82,7 +77,7 @@ impl Column {
     }
 
     /// Returns the name of the column's type for people.
-    pub fn kind_name(&self) -> &str {
+    pub(crate) fn kind_name(&self) -> &str {
         match self {
             Self::Int { .. } => "int",
             Self::Float { .. } => "number",
@@ -145,7 +140,7 @@ impl Column {
     }
 
     /// Returns the first `rows` rows as numbers; NaN where null or not a number.
-    pub fn numbers(&self, rows: usize) -> Cow<'_, [f64]> {
+    pub(crate) fn numbers(&self, rows: usize) -> Cow<'_, [f64]> {
         match self {
             Self::Float { values, nulls: None } => Cow::Borrowed(values),
             Self::Int { values, nulls: None } => Cow::Owned(values.map(|value| value as f64)),
@@ -202,7 +197,7 @@ impl Column {
 }
 
 /// Re-encodes codes with a dictionary of only the texts in use.
-pub(crate) fn own_names(codes: &[u32], dict: &[Arc<str>]) -> (Vec<u32>, Vec<Arc<str>>) {
+pub fn own_names(codes: &[u32], dict: &[Arc<str>]) -> (Vec<u32>, Vec<Arc<str>>) {
     let mut used: Vec<u32> = codes.iter().copied().filter(|code| *code != NULL_CODE).collect();
     used.sort_unstable();
     used.dedup();

@@ -16,7 +16,7 @@ const LISTED_PER_ROW: usize = 8;
 
 /// Some columns with one code per row.
 #[derive(Default)]
-pub(crate) struct Combinations<'a> {
+pub struct Combinations<'a> {
     columns: Vec<CodeColumn<'a>>,
 }
 
@@ -30,7 +30,7 @@ struct CodeColumn<'a> {
 
 /// The combination of each row, numbered in order of first occurrence.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct NumberedRows {
+pub struct NumberedRows {
     /// The number of each row's combination.
     pub of_rows: Vec<u32>,
     /// The number of rows of each combination.
@@ -39,7 +39,7 @@ pub(crate) struct NumberedRows {
 
 impl NumberedRows {
     /// Returns the first row of each combination, by the combination's number.
-    pub fn first_rows(&self) -> Vec<usize> {
+    pub(crate) fn first_rows(&self) -> Vec<usize> {
         let mut first: Vec<usize> = Vec::with_capacity(self.counts.len());
         for (row, number) in self.of_rows.iter().enumerate() {
             // Combinations are numbered in the order of their first rows.
@@ -53,18 +53,18 @@ impl NumberedRows {
 
 impl<'a> Combinations<'a> {
     /// Adds a column of codes below `count`.
-    pub fn add_codes(&mut self, codes: impl Into<Cow<'a, [u32]>>, count: usize) {
+    pub(crate) fn add_codes(&mut self, codes: impl Into<Cow<'a, [u32]>>, count: usize) {
         self.add(codes.into(), 0, count);
     }
 
     /// Adds a text column by its codes. Null is one more code if there are nulls.
-    pub fn add_texts(&mut self, codes: &'a [u32], names: usize, nulls: usize) {
+    pub(crate) fn add_texts(&mut self, codes: &'a [u32], names: usize, nulls: usize) {
         let null = usize::from(nulls > 0);
         self.add(codes.into(), null as u32, names + null);
     }
 
     /// Adds an integer column.
-    pub fn add_numbers(&mut self, column: &'a CodedColumn) {
+    pub(crate) fn add_numbers(&mut self, column: &'a CodedColumn) {
         self.add_codes(&column.codes[..], column.numbers.len());
     }
 
@@ -75,7 +75,7 @@ impl<'a> Combinations<'a> {
     }
 
     /// Returns the combination of each of `rows` rows.
-    pub fn numbers(&self, rows: usize) -> NumberedRows {
+    pub(crate) fn numbers(&self, rows: usize) -> NumberedRows {
         let mut of_rows = Vec::with_capacity(rows);
         let count = self.visit_blocks(rows, |_, numbers| of_rows.extend_from_slice(numbers));
         let mut counts = vec![0; count];

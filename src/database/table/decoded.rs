@@ -43,7 +43,7 @@ impl Wanted<'_> {
 
 impl Table {
     /// Creates a table from columns that are all `rows` long.
-    pub fn of(rows: usize, columns: Vec<(String, Column)>) -> Self {
+    pub(crate) fn of(rows: usize, columns: Vec<(String, Column)>) -> Self {
         Self { rows, torn: Torn::default(), stored: None, lines: RowLines::default(), columns }
     }
 

@@ -56,23 +56,23 @@ impl<'a> Keys<'a> {
 
     /// Returns a hash of each row's key for hash tables. Its seed is random, so that no file can contain keys that
     /// collide; the hashes must not decide anything that a report shows.
-    pub fn run_hashes(&self) -> Vec<u64> {
+    pub(crate) fn run_hashes(&self) -> Vec<u64> {
         self.hash(KeyHasher::of_run())
     }
 
     /// Converts the keys to their [`hashes`](Self::hashes).
-    pub fn into_hashes(self) -> Vec<u64> {
+    pub(crate) fn into_hashes(self) -> Vec<u64> {
         self.hashes();
         self.hashes.into_inner().unwrap_or_default()
     }
 
     /// Returns the values of the key's parts, in the loader's order.
-    pub fn values(&self) -> impl Iterator<Item = &PartValues<'a>> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = &PartValues<'a>> {
         self.parts.iter().map(|(_, values)| values)
     }
 
     /// Returns the names of the key's parts, in the loader's order.
-    pub fn names(&self) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'a str> {
         self.parts.iter().map(|(name, _)| *name)
     }
 
@@ -123,7 +123,7 @@ impl<'a> Keys<'a> {
     }
 
     /// Returns the names and texts of a row's text parts, which identify its slice.
-    pub fn texts(&self, row: usize) -> Vec<(String, String)> {
+    pub(crate) fn texts(&self, row: usize) -> Vec<(String, String)> {
         let text = |(name, values): &(&'a str, PartValues<'a>)| match values {
             PartValues::Formula(Value::Text(codes, dict)) => {
                 let text = dict.get(codes.get(row) as usize).map_or("", |text| text);
@@ -161,7 +161,7 @@ impl<'a> Keys<'a> {
     }
 
     /// Returns the names and values of a row's key, without parts that have the same value in all rows.
-    pub fn distinctive(&self, row: usize) -> Vec<(String, serde_json::Value)> {
+    pub(crate) fn distinctive(&self, row: usize) -> Vec<(String, serde_json::Value)> {
         let is_own =
             |values: &PartValues<'_>| (0..self.rows).any(|other| !values.equal(row, other));
         let own = self.values().zip(self.show(row)).filter(|(values, _)| is_own(values));

@@ -35,7 +35,7 @@ impl TableFile {
     /// # Errors
     ///
     /// The errors of [`Table::decode`].
-    pub fn decode_of(
+    pub(crate) fn decode_of(
         &self,
         specs: &Specs,
         bytes: &[u8],

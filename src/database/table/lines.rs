@@ -14,7 +14,7 @@ pub(super) struct LineCounter<'a> {
 }
 
 impl<'a> LineCounter<'a> {
-    pub fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0, line: 1 }
     }
 
@@ -22,7 +22,7 @@ impl<'a> LineCounter<'a> {
     /// before.
     ///
     /// The csv crate counts records and not lines, so blank lines and CRLF would shift its numbers.
-    pub fn line(&mut self, byte: u64) -> u32 {
+    pub(crate) fn line(&mut self, byte: u64) -> u32 {
         let to = past_line_end(self.bytes, (byte as usize).min(self.bytes.len()));
         let passed = &self.bytes[self.at.min(to)..to];
         self.line += passed.iter().filter(|b| **b == b'\n').count() as u32;

@@ -25,7 +25,7 @@ impl Default for Numbering {
 impl Numbering {
     /// Returns the number of a value; a new value gets the next number.
     #[inline]
-    pub fn number(&mut self, value: u64) -> u32 {
+    pub(crate) fn number(&mut self, value: u64) -> u32 {
         let hash = mix(self.seed, value);
         match self.lately[hash as usize % REMEMBERED] {
             Some((known, number)) if known == value => number,
@@ -34,12 +34,12 @@ impl Numbering {
     }
 
     /// Returns the number of distinct values.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.numbers.len()
     }
 
     /// Returns the distinct values in the order of their numbers.
-    pub fn into_values(self) -> Vec<u64> {
+    pub(crate) fn into_values(self) -> Vec<u64> {
         let mut values = vec![0; self.count()];
         self.numbers.into_iter().for_each(|(value, number)| values[number as usize] = value);
         values

@@ -5,7 +5,7 @@ use super::hash::{SEED, mix, number_bits, part_seed, run_seed, run_text_hash, te
 use crate::base::expr::{NULL_CODE, Vals, Value, WholeNumbers};
 
 /// The values of a key part in all rows.
-pub enum PartValues<'a> {
+pub(crate) enum PartValues<'a> {
     /// The integers of a column without nulls, borrowed without conversion.
     Whole(WholeNumbers<'a>),
     /// The result of a formula.
@@ -75,12 +75,12 @@ pub(super) struct KeyHasher {
 
 impl KeyHasher {
     /// Returns the hash function of sketches, which is the same in every run.
-    pub fn fixed() -> Self {
+    pub(crate) fn fixed() -> Self {
         Self { seed: SEED, text: text_hash }
     }
 
     /// Returns the hash function of this run's hash tables.
-    pub fn of_run() -> Self {
+    pub(crate) fn of_run() -> Self {
         Self { seed: run_seed(), text: run_text_hash }
     }
 }

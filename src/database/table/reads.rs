@@ -8,7 +8,7 @@ use crate::specs::TableSpec;
 
 /// The inputs of a rule's judgement of rows. The finding on a row may be new only if one of them changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reads {
+pub(crate) struct Reads {
     /// Names of the columns; `None` means any column.
     pub(crate) columns: Option<BTreeSet<String>>,
     /// True if facts about the table's system are read.
@@ -17,12 +17,12 @@ pub struct Reads {
 
 impl Reads {
     /// Inputs of a rule that reads any column.
-    pub fn all() -> Self {
+    pub(crate) fn all() -> Self {
         Self::default()
     }
 
     /// Inputs that the loader reads of a table: key, filters and latency.
-    pub fn loaded(spec: &TableSpec) -> Self {
+    pub(crate) fn loaded(spec: &TableSpec) -> Self {
         let mut reads = Self::none();
         reads.add_loaded(spec);
         reads
@@ -59,7 +59,7 @@ impl Reads {
 
 /// The inputs that a rule has read so far. The views of a table record here what they return.
 #[derive(Debug)]
-pub struct ReadsRecord(RefCell<Reads>);
+pub(crate) struct ReadsRecord(RefCell<Reads>);
 
 impl Default for ReadsRecord {
     /// Nothing is read yet.
@@ -70,32 +70,32 @@ impl Default for ReadsRecord {
 
 impl ReadsRecord {
     /// Returns the inputs that were read so far.
-    pub fn reads(&self) -> Reads {
+    pub(crate) fn reads(&self) -> Reads {
         self.0.borrow().clone()
     }
 
     /// Adds a column.
-    pub fn column(&self, name: &str) {
+    pub(crate) fn column(&self, name: &str) {
         self.0.borrow_mut().add_column(name);
     }
 
     /// Adds every column.
-    pub fn all(&self) {
+    pub(crate) fn all(&self) {
         self.0.borrow_mut().columns = None;
     }
 
     /// Adds the facts about the table's system.
-    pub fn system(&self) {
+    pub(crate) fn system(&self) {
         self.0.borrow_mut().system = true;
     }
 
     /// Adds the columns that the loader reads: key, filters and latency.
-    pub fn loaded(&self, spec: &TableSpec) {
+    pub(crate) fn loaded(&self, spec: &TableSpec) {
         self.0.borrow_mut().add_loaded(spec);
     }
 
     /// Adds the columns and facts that a formula names.
-    pub fn formula(&self, formula: &Expr) {
+    pub(crate) fn formula(&self, formula: &Expr) {
         self.0.borrow_mut().add_formula(formula);
     }
 }

@@ -42,7 +42,7 @@ impl<'a> TableScope<'a> {
     }
 
     /// Returns the same view, except that it adds the columns and figures that formulas read to `record`.
-    pub fn recording(&self, record: &'a ReadsRecord) -> Self {
+    pub(crate) fn recording(&self, record: &'a ReadsRecord) -> Self {
         Self { range: self.range.clone(), record: Some(record), ..*self }
     }
 
@@ -51,7 +51,7 @@ impl<'a> TableScope<'a> {
     /// # Errors
     ///
     /// If a formula of a bound does not fit the table's columns.
-    pub fn longest_bounds(&self) -> Result<Vec<f64>, ExprError> {
+    pub(crate) fn longest_bounds(&self) -> Result<Vec<f64>, ExprError> {
         let mut longest = vec![0.0_f64; self.rows()];
         for (start, part) in self.parts() {
             for bound in &self.spec.bounds {
@@ -67,7 +67,7 @@ impl<'a> TableScope<'a> {
 
     /// Returns views of consecutive parts of the rows, each with its first row. Columns of a part fit in the
     /// cache.
-    pub fn parts(&self) -> impl Iterator<Item = (usize, Self)> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (usize, Self)> {
         const ROWS: usize = 8192;
         (0..self.table.rows).step_by(ROWS).map(|start| {
             let range = start..(start + ROWS).min(self.table.rows);
@@ -137,7 +137,7 @@ const CAPABILITY: &str = "gpu.sm_version";
 /// Returns the rank of each row's kernel in the loader's order: the pinned kernel first, then kernels with more rows.
 /// Rows of maps that the loader asks after all others come last. `None` if the loader does not store the rows of
 /// kernels separately.
-pub(crate) fn lane_ranks(scope: &TableScope<'_>) -> Option<Vec<u32>> {
+pub fn lane_ranks(scope: &TableScope<'_>) -> Option<Vec<u32>> {
     let Some(lanes) = scope.spec.lanes.as_ref() else {
         let last = scope.spec.buckets.iter().find(|bucket| bucket.apart.is_some())?;
         let is_last = last.rows.mask(scope).ok()?;

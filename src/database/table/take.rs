@@ -43,7 +43,7 @@ impl Column {
     }
 
     /// Mixes each cell into the hash of its row. Rows with equal cells keep equal hashes.
-    pub fn hash_into(&self, hashes: &mut [u64]) {
+    pub(crate) fn hash_into(&self, hashes: &mut [u64]) {
         const NULL: u64 = 0x6e75_6c6c;
         let names: Vec<u64> = match self {
             Self::Text { dict, .. } => dict.iter().map(|t: &Arc<str>| run_text_hash(t)).collect(),

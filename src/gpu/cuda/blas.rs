@@ -12,10 +12,10 @@ use super::tensor::{Memory, Tensor};
 use crate::gpu::work::{Dtype, Fill};
 
 /// Bytes of cuBLAS's workspace, as PyTorch sets it for Hopper.
-pub const WORKSPACE: u64 = 32 << 20;
+pub(crate) const WORKSPACE: u64 = 32 << 20;
 
 /// Open handles of cuBLAS and cuBLASLt.
-pub struct Blas {
+pub(crate) struct Blas {
     /// The handle of cuBLAS.
     pub handle: sys::cublasHandle_t,
     /// The handle of cuBLASLt.
@@ -28,7 +28,7 @@ pub struct Blas {
 
 impl Blas {
     /// Opens cuBLAS and cuBLASLt on a stream.
-    pub fn new(stream: &Arc<CudaStream>) -> CudaResult<Self> {
+    pub(crate) fn new(stream: &Arc<CudaStream>) -> CudaResult<Self> {
         let memory = Memory::new(stream);
         let workspace = Tensor::new(&memory, WORKSPACE, Dtype::Fp8, Fill::Zeros)?.address();
         let handle = result::create_handle().map_err(CudaError::Cublas)?;
@@ -43,7 +43,7 @@ impl Blas {
     }
 
     /// cuBLAS's version, such as `13.0.2`.
-    pub fn version(&self) -> String {
+    pub(crate) fn version(&self) -> String {
         let mut version = 0;
         // SAFETY: the handle is open.
         let got = unsafe { sys::cublasGetVersion_v2(self.handle, &mut version) }.result();

@@ -10,7 +10,7 @@ use cudarc::nccl::result::NcclError;
 use nvml_wrapper::error::NvmlError;
 
 /// A result with a [`CudaError`].
-pub type CudaResult<T> = Result<T, CudaError>;
+pub(crate) type CudaResult<T> = Result<T, CudaError>;
 
 /// A failed library call, or a result that cannot be used. Each is shown as one line in the log and the
 /// report.
@@ -18,7 +18,7 @@ pub type CudaResult<T> = Result<T, CudaError>;
 /// The libraries' statuses are shown by the names of their constants (`CUBLAS_STATUS_…`), as in their
 /// manuals.
 #[derive(Debug, thiserror::Error)]
-pub enum CudaError {
+pub(crate) enum CudaError {
     /// A failed call of the driver.
     #[error("{}", in_words(.0))]
     Driver(#[from] DriverError),

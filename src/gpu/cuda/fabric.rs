@@ -19,7 +19,7 @@ use crate::gpu::device::{Answer, SAMPLES};
 use crate::gpu::work::{Dtype, Fill, Work};
 
 /// The first GPUs of this host, joined by NCCL.
-pub struct Fabric {
+pub(crate) struct Fabric {
     ranks: Vec<Rank>,
     /// True after an operation failed; nothing more can be measured then.
     broken: AtomicBool,
@@ -50,7 +50,7 @@ unsafe impl Send for Comm {}
 unsafe impl Sync for Comm {}
 
 /// NCCL's version, such as `2.28.3`; `None` if NCCL is not installed.
-pub fn version() -> Option<String> {
+pub(crate) fn version() -> Option<String> {
     // SAFETY: this only tries to open the library.
     if !unsafe { sys::is_culib_present() } {
         return None;
@@ -61,7 +61,7 @@ pub fn version() -> Option<String> {
 
 impl Fabric {
     /// Joins the first `gpus` GPUs of this host.
-    pub fn open(gpus: usize) -> CudaResult<Self> {
+    pub(crate) fn open(gpus: usize) -> CudaResult<Self> {
         let devices: Vec<c_int> = (0..gpus as c_int).collect();
         let mut comms = vec![std::ptr::null_mut(); gpus];
         // SAFETY: both lists have `gpus` elements.
@@ -81,13 +81,13 @@ impl Fabric {
     }
 
     /// Returns true if no operation has failed.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         !self.broken.load(Ordering::SeqCst)
     }
 
     /// Takes the samples of a collective operation; `count` is the number of elements of the whole
     /// message.
-    pub fn measure(&self, collective: Collective, work: &Work) -> CudaResult<Answer> {
+    pub(crate) fn measure(&self, collective: Collective, work: &Work) -> CudaResult<Answer> {
         let memories: Vec<Memory> = self.ranks.iter().map(|r| Memory::new(&r.stream)).collect();
         let mut buffers = Vec::new();
         for (rank, memory) in self.ranks.iter().zip(&memories) {

@@ -12,10 +12,10 @@ use super::tensor::{Memory, Operands, Tensor};
 use crate::gpu::work::Work;
 
 /// The handle of cuBLASLt.
-pub struct Lt(sys::cublasLtHandle_t);
+pub(crate) struct Lt(sys::cublasLtHandle_t);
 
 /// A product with the algorithm that cuBLASLt chose for it.
-pub struct ScaledProduct<'a> {
+pub(crate) struct ScaledProduct<'a> {
     descriptor: sys::cublasLtMatmulDesc_t,
     layouts: [sys::cublasLtMatrixLayout_t; 3],
     chosen: sys::cublasLtMatmulHeuristicResult_t,
@@ -24,12 +24,12 @@ pub struct ScaledProduct<'a> {
 
 impl Lt {
     /// Opens cuBLASLt.
-    pub fn new() -> CudaResult<Self> {
+    pub(crate) fn new() -> CudaResult<Self> {
         Ok(Self(result::create_handle()?))
     }
 
     /// Asks cuBLASLt for an algorithm. Fails for shapes that no kernel supports.
-    pub fn plan<'a>(
+    pub(crate) fn plan<'a>(
         &self,
         memory: &'a Memory,
         work: &Work,
@@ -76,7 +76,7 @@ impl Lt {
     }
 
     /// Enqueues the product.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         plan: &ScaledProduct<'_>,
         at: Operands,

@@ -5,7 +5,7 @@ mod blas;
 mod error;
 mod fabric;
 mod fp8;
-pub mod kernels;
+pub(crate) mod kernels;
 mod nvml;
 mod product;
 mod tensor;

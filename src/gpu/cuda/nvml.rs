@@ -14,7 +14,7 @@ use crate::gpu::device::{About, CardState};
 const EVERY: Duration = Duration::from_millis(25);
 /// Working time in ms after which a power cap may set in (H200, heaviest kernels: samples of 9 ms or
 /// less never slowed, the fourth did).
-pub const QUIET_MS: f64 = 10.0;
+pub(crate) const QUIET_MS: f64 = 10.0;
 /// Largest delay of NVML's readings.
 const LATE: Duration = Duration::from_millis(120);
 /// Share of the fastest clock seen so far above which a card has come to rest.
@@ -27,7 +27,7 @@ const WATCHED: Duration = Duration::from_millis(600);
 const IDLE: u32 = 5;
 
 /// A card's meter.
-pub struct CardMeter {
+pub(crate) struct CardMeter {
     nvml: Nvml,
     bus: String,
     /// The fastest SM clock seen so far, in MHz.
@@ -38,7 +38,7 @@ pub struct CardMeter {
 
 impl CardMeter {
     /// Opens the card at a PCI address.
-    pub fn open(bus: &str) -> CudaResult<Self> {
+    pub(crate) fn open(bus: &str) -> CudaResult<Self> {
         let nvml = Nvml::init().map_err(CudaError::Nvml)?;
         let meter = Self {
             nvml,
@@ -56,7 +56,7 @@ impl CardMeter {
     }
 
     /// Adds versions and settings, and the reason why the card is busy if other work runs on it.
-    pub fn describe(&self, about: &mut About) {
+    pub(crate) fn describe(&self, about: &mut About) {
         if let Ok(version) = self.nvml.sys_driver_version() {
             about.versions.insert("driver".into(), version);
         }
@@ -107,7 +107,7 @@ impl CardMeter {
     }
 
     /// The card's state now.
-    pub fn state(&self) -> CardState {
+    pub(crate) fn state(&self) -> CardState {
         let Ok(card) = self.card() else { return CardState::default() };
         // Reasons for reduced clocks that are normal for a healthy card.
         let usual = ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING;
@@ -123,13 +123,13 @@ impl CardMeter {
     }
 
     /// Adds to the card's working time.
-    pub fn worked(&self, ms: f64) {
+    pub(crate) fn worked(&self, ms: f64) {
         self.worked_ms.set(self.worked_ms.get() + ms);
     }
 
     /// Waits until earlier work no longer reduces the clocks. They recover some 0.3 s after a power cap
     /// (H200), and a short kernel runs up to 9 % slower until then.
-    pub fn rest(&self) {
+    pub(crate) fn rest(&self) {
         if self.worked_ms.get() < QUIET_MS {
             return;
         }
@@ -150,7 +150,7 @@ impl CardMeter {
     }
 
     /// Returns true if an SM clock in MHz is below the clock of a rested card.
-    pub fn slowed(&self, mhz: u32) -> bool {
+    pub(crate) fn slowed(&self, mhz: u32) -> bool {
         f64::from(mhz) < RESTED * f64::from(self.fastest.get())
     }
 }

@@ -12,7 +12,7 @@ use super::tensor::{Memory, Operands, Tensor};
 use crate::gpu::work::{Dtype, Fill, Work};
 
 /// A product with its operands on the device.
-pub struct PreparedProduct<'a> {
+pub(crate) struct PreparedProduct<'a> {
     stream: &'a Arc<CudaStream>,
     work: &'a Work,
     weights: Vec<Tensor<'a>>,
@@ -25,7 +25,7 @@ pub struct PreparedProduct<'a> {
 
 impl<'a> PreparedProduct<'a> {
     /// Allocates and fills the operands, runs one unit, and captures a graph if the work asks for it.
-    pub fn new(
+    pub(crate) fn new(
         stream: &'a Arc<CudaStream>,
         memory: &'a Memory,
         blas: &'a Blas,
@@ -69,7 +69,7 @@ impl<'a> PreparedProduct<'a> {
     }
 
     /// Enqueues one timed unit, from the graph if there is one.
-    pub fn run(&self) -> CudaResult<()> {
+    pub(crate) fn run(&self) -> CudaResult<()> {
         match &self.graph {
             Some(graph) => Ok(graph.launch()?),
             None => self.launch(),

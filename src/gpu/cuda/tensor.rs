@@ -26,7 +26,7 @@ const LARGE: usize = 10 << 20;
 const MIDDLE_BLOCK: usize = 20 << 20;
 
 /// Device memory for tensors, freed as a whole.
-pub struct Memory {
+pub(crate) struct Memory {
     stream: Arc<CudaStream>,
     blocks: RefCell<Vec<MemoryBlock>>,
 }
@@ -39,12 +39,12 @@ struct MemoryBlock {
 
 impl Memory {
     /// Creates memory without any blocks yet.
-    pub fn new(stream: &Arc<CudaStream>) -> Self {
+    pub(crate) fn new(stream: &Arc<CudaStream>) -> Self {
         Self { stream: stream.clone(), blocks: RefCell::default() }
     }
 
     /// The stream on which the memory is used.
-    pub fn stream(&self) -> &Arc<CudaStream> {
+    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
         &self.stream
     }
 
@@ -82,14 +82,14 @@ impl Drop for Memory {
 
 /// Addresses of a call's operands on the device.
 #[derive(Clone, Copy)]
-pub struct Operands {
+pub(crate) struct Operands {
     pub weight: u64,
     pub input: u64,
     pub output: u64,
 }
 
 /// A tensor in device memory.
-pub struct Tensor<'a> {
+pub(crate) struct Tensor<'a> {
     address: u64,
     stream: &'a Arc<CudaStream>,
     memory: PhantomData<&'a Memory>,
@@ -97,7 +97,12 @@ pub struct Tensor<'a> {
 
 impl<'a> Tensor<'a> {
     /// Creates a tensor of `elements` and fills it.
-    pub fn new(memory: &'a Memory, elements: u64, dtype: Dtype, fill: Fill) -> CudaResult<Self> {
+    pub(crate) fn new(
+        memory: &'a Memory,
+        elements: u64,
+        dtype: Dtype,
+        fill: Fill,
+    ) -> CudaResult<Self> {
         let size = dtype.bytes() as usize;
         let bytes = elements as usize * size;
         let stream = memory.stream.cu_stream();
@@ -121,7 +126,7 @@ impl<'a> Tensor<'a> {
     }
 
     /// Creates a tensor with the given bytes.
-    pub fn holding(memory: &'a Memory, bytes: &[u8]) -> CudaResult<Self> {
+    pub(crate) fn holding(memory: &'a Memory, bytes: &[u8]) -> CudaResult<Self> {
         let address = memory.take(bytes.len())?;
         // SAFETY: the tensor is as long as the bytes, which live until the copy is over.
         unsafe { result::memcpy_htod_async(address, bytes, memory.stream.cu_stream()) }
@@ -130,12 +135,12 @@ impl<'a> Tensor<'a> {
     }
 
     /// The tensor's address on the device.
-    pub fn address(&self) -> u64 {
+    pub(crate) fn address(&self) -> u64 {
         self.address
     }
 
     /// Copies the first bytes to the host; the tensor must have as many.
-    pub fn head(&self, bytes: usize) -> CudaResult<Vec<u8>> {
+    pub(crate) fn head(&self, bytes: usize) -> CudaResult<Vec<u8>> {
         self.stream.synchronize()?;
         let mut head = vec![0u8; bytes];
         // SAFETY: the tensor has at least `bytes` bytes.

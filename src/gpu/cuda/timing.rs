@@ -34,7 +34,7 @@ const POWER_EVERY_MS: f64 = 100.0;
 /// Takes the samples of a product, and its power if requested. Each sample uses a kernel with its own
 /// operands, in the next of the `places` as long as there are any. The operands' addresses decide up to
 /// a tenth of a short product's time, and a collector's operands may be at any address.
-pub fn measure<'a>(
+pub(crate) fn measure<'a>(
     stream: &'a Arc<CudaStream>,
     places: &'a [Memory],
     blas: &'a Blas,

@@ -26,7 +26,7 @@ pub struct Measured {
 
 /// The comparison of one point's measured and recorded times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub(crate) enum Standing {
     /// The ratio is within the band of honest reruns.
     Within,
     /// The ratio is beyond the 99th percentile of the band.
@@ -41,7 +41,7 @@ pub enum Standing {
 
 impl Standing {
     /// The name in reports.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Within => "within",
             Self::Beyond => "beyond",
@@ -54,23 +54,23 @@ impl Standing {
 
 impl Measured {
     /// The median of the samples in ms; `None` if the point was not measured.
-    pub fn measured_ms(&self) -> Option<f64> {
+    pub(crate) fn measured_ms(&self) -> Option<f64> {
         self.answer.as_ref().ok().map(|a| median(&a.samples_ms))
     }
 
     /// Ratio of measured to recorded time.
-    pub fn ratio(&self) -> Option<f64> {
+    pub(crate) fn ratio(&self) -> Option<f64> {
         self.measured_ms().map(|ms| ms / self.point.recorded_ms)
     }
 
     /// Log ratio of measured to recorded time, relative to the card.
-    pub fn log(&self) -> Option<f64> {
+    pub(crate) fn log(&self) -> Option<f64> {
         self.ratio().map(|ratio| ratio.ln() - self.card)
     }
 
     /// Confidence interval of the ratio from the point's own samples; with too few samples, the ratios
     /// of the fastest and the slowest.
-    pub fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
+    pub(crate) fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let samples = &self.answer.as_ref().ok()?.samples_ms;
         let (low, high) = match median_interval(samples, confidence) {
             Some(interval) => (interval.low, interval.high),
@@ -80,13 +80,13 @@ impl Measured {
     }
 
     /// The reason why the point is a proxy; `None` if it is not.
-    pub fn proxy(&self) -> Option<&str> {
+    pub(crate) fn proxy(&self) -> Option<&str> {
         let own = self.point.call.as_ref().and_then(|call| call.proxy.as_deref());
         self.answer.as_ref().ok()?.proxy.as_deref().or(own)
     }
 
     /// Compares the measured time with the recorded one.
-    pub fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> Standing {
         match (self.log(), self.proxy(), &self.band) {
             (None, ..) => Standing::Missing,
             (_, Some(_), _) => Standing::Proxy,
@@ -97,12 +97,12 @@ impl Measured {
     }
 
     /// Returns true if the host's launches, not the kernel, decide the time.
-    pub fn is_host_bound(&self) -> bool {
+    pub(crate) fn is_host_bound(&self) -> bool {
         self.standing() == Standing::HostBound
     }
 
     /// Returns true if the point is judged.
-    pub fn is_judged(&self) -> bool {
+    pub(crate) fn is_judged(&self) -> bool {
         matches!(self.standing(), Standing::Within | Standing::Beyond)
     }
 
@@ -117,7 +117,7 @@ impl Measured {
 
     /// Returns true if the measured time is within 2 % of the recorded one, as the collection guide
     /// requires.
-    pub fn within_2_percent(&self) -> Option<bool> {
+    pub(crate) fn within_2_percent(&self) -> Option<bool> {
         self.ratio().map(|r| (r - 1.0).abs() <= 0.02)
     }
 

@@ -6,7 +6,7 @@ use crate::gpu::recipe::Margins;
 /// The median of a sample, and the limits that follow from its error and from the differences between
 /// collections.
 #[derive(Debug, Clone, Copy)]
-pub struct Middle {
+pub(crate) struct Middle {
     /// The median log ratio.
     pub bias: f64,
     /// Standard deviation of the median.
@@ -22,7 +22,7 @@ impl Middle {
     /// Computes the median and its limits from the points' log ratios. A few points agree by chance, so
     /// their middle half counts as at least `least` wide. `among` is the standard deviation of the
     /// differences between honest collections. Without points the bias is NaN.
-    pub fn of(logs: &[f64], least: f64, among: f64, limits: &Margins) -> Self {
+    pub(crate) fn of(logs: &[f64], least: f64, among: f64, limits: &Margins) -> Self {
         let bias = median(logs);
         let error = match logs.len() {
             0 => 0.0,
@@ -38,7 +38,7 @@ impl Middle {
     }
 
     /// Interval that contains the median with the given confidence.
-    pub fn interval(&self, confidence: f64) -> Interval {
+    pub(crate) fn interval(&self, confidence: f64) -> Interval {
         let side = normal_within(confidence) * self.error;
         Interval { low: self.bias - side, high: self.bias + side, confidence }
     }

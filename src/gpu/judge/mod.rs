@@ -9,17 +9,17 @@
 mod measured;
 mod middle;
 mod offset;
-pub mod power;
+pub(crate) mod power;
 mod slices;
 mod words;
 
 pub(crate) use measured::extremes;
-pub use measured::{Measured, Standing};
-pub use middle::Middle;
+pub(crate) use measured::{Measured, Standing};
+pub(crate) use middle::Middle;
 pub(crate) use middle::collections;
-pub use offset::Offset;
-pub use slices::{SliceVerdict, unmeasured};
-pub use words::{against_recorded, longer, percent, size};
+pub(crate) use offset::Offset;
+pub(crate) use slices::{SliceVerdict, unmeasured};
+pub(crate) use words::{against_recorded, longer, percent, size};
 
 use crate::base::stats::{Interval, at_least, median, middle_half, quantile};
 use crate::base::words::Figure;
@@ -39,7 +39,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// The name in reports.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Pass => "PASS",
             Self::Inconclusive => "INCONCLUSIVE",
@@ -89,7 +89,7 @@ pub struct Near {
 
 /// Judges a sample relative to the card's offset. `controls` contains the times in ms of each control
 /// point, one per pass; `trouble` contains the device's warnings about itself.
-pub fn judge(
+pub(crate) fn judge(
     points: &mut [Measured],
     controls: &[Vec<f64>],
     trouble: &[String],
@@ -159,7 +159,11 @@ fn unsteady(judged: &[&Measured], drift: &[f64], limits: &Margins) -> Vec<String
 
 /// The median of a sample as that of a control table; `None` if the sample has too few points, or if its
 /// times are not steady.
-pub fn control(points: &[Measured], controls: &[Vec<f64>], limits: &Margins) -> Option<Middle> {
+pub(crate) fn control(
+    points: &[Measured],
+    controls: &[Vec<f64>],
+    limits: &Margins,
+) -> Option<Middle> {
     let judged: Vec<&Measured> = points.iter().filter(|p| p.is_judged()).collect();
     let is_steady = unsteady(&judged, &drift(controls), limits).is_empty();
     (is_steady && judged.len() >= limits.least_points)
@@ -253,7 +257,7 @@ impl Verdict {
 
     /// Adds the reason, if there is one, why the sample says nothing about a part of the table, which then does
     /// not pass.
-    pub fn lacks(&mut self, why: Option<String>) {
+    pub(crate) fn lacks(&mut self, why: Option<String>) {
         self.outcome =
             self.outcome.max(why.as_ref().map_or(Outcome::Pass, |_| Outcome::Inconclusive));
         self.reasons.extend(why);

@@ -28,7 +28,7 @@ pub struct Offset {
 impl Offset {
     /// Estimates the offset from the medians of control tables; `None` without enough tables. A table
     /// that is off by more than a sample must rule out is wrong itself, unless all are.
-    pub fn of(tables: &[&Middle], limits: &Margins) -> Option<Self> {
+    pub(crate) fn of(tables: &[&Middle], limits: &Margins) -> Option<Self> {
         let is_right = |t: &&&Middle| t.bias.abs() <= limits.excludes.ln_1p();
         let right: Vec<&Middle> = tables.iter().filter(is_right).copied().collect();
         let tables = match (right.len(), tables.len()) {
@@ -52,7 +52,7 @@ impl Offset {
     }
 
     /// Standard deviation of the differences between honest collections, given the offset of the card.
-    pub fn collections(offset: Option<&Self>, limits: &Margins) -> f64 {
+    pub(crate) fn collections(offset: Option<&Self>, limits: &Margins) -> f64 {
         offset.map_or(collections(limits), |offset| offset.rest.hypot(own(limits)))
     }
 

@@ -41,7 +41,7 @@ fn interpolate(points: [(f64, f64); 4], x: f64) -> f64 {
 }
 
 /// The share of honest reruns whose log ratio is within `limit`, in either direction.
-pub fn within(band: &NoiseBand, limit: f64) -> f64 {
+pub(crate) fn within(band: &NoiseBand, limit: f64) -> f64 {
     interpolate(known(band), limit).clamp(0.0, 1.0)
 }
 
@@ -58,7 +58,7 @@ fn widened(band: &NoiseBand, by: &RatioPercentiles) -> NoiseBand {
 
 /// The power of a sample, given the noise band of each point and the standard deviation of the
 /// differences between honest collections.
-pub fn power(bands: &[&NoiseBand], among: f64, limits: &Margins) -> Power {
+pub(crate) fn power(bands: &[&NoiseBand], among: f64, limits: &Margins) -> Power {
     let count = bands.len();
     if count < limits.least_points {
         return Power { detects: None, false_alarm: 0.0 };
@@ -96,7 +96,7 @@ fn drawn(band: &NoiseBand, random: &mut Random) -> f64 {
 
 /// Width of the interval around zero that contains half of the points with these bands; 0 without
 /// points.
-pub fn middle_half(bands: &[&NoiseBand], limits: &Margins) -> f64 {
+pub(crate) fn middle_half(bands: &[&NoiseBand], limits: &Margins) -> f64 {
     let bands: Vec<NoiseBand> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
     let share = |limit: f64| bands.iter().map(|b| within(b, limit)).sum::<f64>();
     let half = bands.len() as f64 / 2.0;

@@ -53,7 +53,7 @@ pub(super) fn slices(judged: &[&Measured], among: f64, limits: &Margins) -> Vec<
 
 /// The reason why a table cannot pass: slices of which every drawn point failed contain more than `share` of
 /// its rows. `None` if they contain fewer. `rows` is the number of rows of each slice.
-pub fn unmeasured(
+pub(crate) fn unmeasured(
     points: &[Measured],
     rows: &BTreeMap<String, usize>,
     share: f64,

@@ -6,7 +6,7 @@ use crate::base::words::Figure;
 const FACTORS: f64 = std::f64::consts::LN_2;
 
 /// A log ratio of measured over recorded times in words: `0.4 % longer`, `5.1 times shorter`.
-pub fn longer(log: f64) -> String {
+pub(crate) fn longer(log: f64) -> String {
     let word = if log > 0.0 { "longer" } else { "shorter" };
     if log.abs() > FACTORS {
         return format!("{:.1} times {word}", Figure(log.abs().exp()));
@@ -18,7 +18,7 @@ pub fn longer(log: f64) -> String {
 }
 
 /// A log ratio as the end of a sentence: `0.4 % longer than recorded`.
-pub fn against_recorded(log: f64) -> String {
+pub(crate) fn against_recorded(log: f64) -> String {
     let words = longer(log);
     if words == "as long" {
         "as long as recorded".to_owned()
@@ -28,12 +28,12 @@ pub fn against_recorded(log: f64) -> String {
 }
 
 /// A log ratio as a signed percentage.
-pub fn percent(log: f64) -> String {
+pub(crate) fn percent(log: f64) -> String {
     format!("{:+.1} %", Figure((log.exp() - 1.0) * 100.0))
 }
 
 /// The size of a log ratio in either direction: `5.0 %`, `a factor of 5.1`.
-pub fn size(log: f64) -> String {
+pub(crate) fn size(log: f64) -> String {
     let factor = log.abs().exp();
     if log.abs() > FACTORS {
         return format!("a factor of {:.1}", Figure(factor));

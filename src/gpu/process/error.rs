@@ -4,7 +4,7 @@ use std::process::ExitStatus;
 
 /// A fault of a runner.
 #[derive(Debug, thiserror::Error)]
-pub enum ProcessError {
+pub(crate) enum ProcessError {
     /// The shell could not be started.
     #[error("does not start: {0}")]
     Start(#[source] std::io::Error),

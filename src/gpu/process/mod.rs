@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-pub use self::error::ProcessError;
+pub(crate) use self::error::ProcessError;
 use self::program::Running;
 pub use self::program::{COLLECTORS, Program};
 use self::stderr::StandardError;

@@ -35,13 +35,13 @@ pub(super) struct StandardError {
 
 impl StandardError {
     /// Reads the lines that have arrived. `tell` receives each distinct error.
-    pub fn read(&mut self, lines: &Receiver<io::Result<String>>, tell: fn(&str)) {
+    pub(crate) fn read(&mut self, lines: &Receiver<io::Result<String>>, tell: fn(&str)) {
         lines.try_iter().flatten().for_each(|line| self.hear(&line, tell));
     }
 
     /// Reads the lines of a runner that has ended. Returns the last one, introduced for a sentence; empty if
     /// it wrote none.
-    pub fn last(&mut self, lines: &Receiver<io::Result<String>>, tell: fn(&str)) -> String {
+    pub(crate) fn last(&mut self, lines: &Receiver<io::Result<String>>, tell: fn(&str)) -> String {
         // A process that the runner started may keep its standard error open.
         while let Ok(line) = lines.recv_timeout(Duration::from_millis(300)) {
             line.iter().for_each(|line| self.hear(line, tell));

@@ -100,7 +100,7 @@ impl Log {
     }
 
     /// Returns true if the point with this key is measured.
-    pub fn has(&self, key: &Key) -> bool {
+    pub(crate) fn has(&self, key: &Key) -> bool {
         self.points.get(&name(key)).is_some_and(|p| p.answer.is_some())
     }
 

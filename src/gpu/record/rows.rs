@@ -13,7 +13,7 @@ use crate::specs::{IDENTITY, TableSpec, Unit};
 
 /// The columns in the order of the table's spec: identity, key, latency, and power if any point has it.
 /// Rows are sorted by the key.
-pub fn columns(
+pub(crate) fn columns(
     spec: &TableSpec,
     mut points: Vec<&LogPoint>,
     sessions: &[Session],
@@ -82,7 +82,7 @@ fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
 
 /// Ratio of the slowest to the fastest sample of a point: median and 95th percentile over all points, of which there
 /// is at least one.
-pub fn spread<'a>(answers: impl Iterator<Item = &'a Answer>) -> (f64, f64) {
+pub(crate) fn spread<'a>(answers: impl Iterator<Item = &'a Answer>) -> (f64, f64) {
     let ratio = |a: &Answer| {
         let (low, high) = crate::gpu::judge::extremes(&a.samples_ms);
         high / low

@@ -14,7 +14,7 @@ use crate::database::sidecar::Meta;
 /// # Errors
 ///
 /// When the existing sidecar is malformed, or states another framework or version.
-pub fn text(
+pub(crate) fn text(
     (path, before): (&Path, Option<String>),
     origin: &Origin<'_>,
     sessions: &[Session],

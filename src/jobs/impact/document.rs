@@ -137,7 +137,7 @@ struct OpView<'a> {
 }
 
 /// Returns the JSON schema of the document.
-pub fn schema(generator: SchemaGenerator) -> Schema {
+pub(crate) fn schema(generator: SchemaGenerator) -> Schema {
     generator.into_root_schema_for::<ImpactDocument<'_>>()
 }
 

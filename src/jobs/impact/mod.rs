@@ -20,8 +20,7 @@ use crate::jobs::site::Site;
 use crate::planner::{Cases, Impact, OperationTables, Planner, PlannerChoice, Question, ask};
 use crate::specs::Library;
 
-pub use document::schema;
-pub use summary::LEFT_OUT;
+pub(crate) use document::schema;
 pub(crate) use summary::section;
 
 /// The options of `impact`.
@@ -83,7 +82,10 @@ impl PreparedPlanner {
     /// # Errors
     ///
     /// If a named planner does not answer, or a file of cases is malformed.
-    pub fn prepare(options: &PlannerOptions, library: &Library) -> Result<Result<Self, String>> {
+    pub(crate) fn prepare(
+        options: &PlannerOptions,
+        library: &Library,
+    ) -> Result<Result<Self, String>> {
         let cases = Cases::read(library, options.cases.as_deref())?;
         let operations = OperationTables::read(library)?;
         let most_versions = options.most_versions;
@@ -96,7 +98,7 @@ impl PreparedPlanner {
     /// # Errors
     ///
     /// If a state cannot be written to the temporary folder.
-    pub fn change(
+    pub(crate) fn change(
         &self,
         states: (State<'_>, State<'_>),
         diff: &Diff,
@@ -116,7 +118,7 @@ impl PreparedPlanner {
     /// # Errors
     ///
     /// If the state cannot be written to the temporary folder, or a pattern matches nothing.
-    pub fn state(
+    pub(crate) fn state(
         &self,
         state: State<'_>,
         selection: &Selection,

@@ -9,7 +9,7 @@ use crate::report::Predictions;
 use crate::report::predictions::{PredictedMove, percent};
 
 /// Effects that a step's prediction does not model.
-pub const LEFT_OUT: [&str; 5] = [
+pub(crate) const LEFT_OUT: [&str; 5] = [
     "scheduling and batching over time",
     "memory capacity",
     "speculative decoding",
@@ -108,12 +108,12 @@ pub(super) fn movers(impact: &Impact) -> Vec<LargestMove<'_>> {
 
 impl LargestMove<'_> {
     /// Renders the version, model, layout and step.
-    pub fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         format!("{}, {}, {}", self.case.version, self.case.subject(), self.point.point.words())
     }
 
     /// Renders the move for a report.
-    pub fn row(&self) -> PredictedMove {
+    pub(crate) fn row(&self) -> PredictedMove {
         let Self { case, point, .. } = self;
         let op = point.ops.first();
         let time = |step: Option<&crate::planner::Step>| {

@@ -29,7 +29,7 @@ const PAIRS: usize = 10;
 const SAME: f64 = 0.02;
 
 /// The properties of a table, learned from its files so far.
-pub struct LearnedTable<'a> {
+pub(crate) struct LearnedTable<'a> {
     pub name: &'a str,
     pub family: String,
     pub files: usize,
@@ -47,7 +47,7 @@ pub struct LearnedTable<'a> {
 
 /// The properties of a column over all files.
 #[derive(Default)]
-pub struct LearnedColumn {
+pub(crate) struct LearnedColumn {
     pub name: String,
     pub kind: Option<ColumnKind>,
     /// Number of files that have the column.
@@ -72,7 +72,7 @@ pub struct LearnedColumn {
 
 impl LearnedColumn {
     /// Returns the unit of a measured column; `None` for a column that is not measured.
-    pub fn unit(&self) -> Option<Unit> {
+    pub(crate) fn unit(&self) -> Option<Unit> {
         match measured_unit(&self.name)? {
             Unit::Ms if self.in_us => Some(Unit::Us),
             unit => Some(unit),
@@ -80,12 +80,12 @@ impl LearnedColumn {
     }
 
     /// Returns true if the column states the origin of a row.
-    pub fn is_identity(&self) -> bool {
+    pub(crate) fn is_identity(&self) -> bool {
         IDENTITY.contains(&self.name.as_str())
     }
 
     /// Returns true if latency grows along the column.
-    pub fn is_sweep(&self) -> bool {
+    pub(crate) fn is_sweep(&self) -> bool {
         self.pairs >= PAIRS
             && self.falls as f64 <= FALLING * self.pairs as f64
             && median(&self.growth) >= GROWS
@@ -136,7 +136,7 @@ impl LearnedColumn {
 }
 
 impl<'a> LearnedTable<'a> {
-    pub fn new(name: &'a str, family: String, specs: &'a Specs) -> Self {
+    pub(crate) fn new(name: &'a str, family: String, specs: &'a Specs) -> Self {
         let known = || specs.tables.values();
         let mut peers = known().filter(|s| s.family == family && s.name != name).peekable();
         Self {
@@ -157,7 +157,7 @@ impl<'a> LearnedTable<'a> {
     /// # Errors
     ///
     /// Returns an error if a column cannot be evaluated, which is a bug of this program.
-    pub fn add(&mut self, file: &TableFile, table: &Table) -> Result<()> {
+    pub(crate) fn add(&mut self, file: &TableFile, table: &Table) -> Result<()> {
         self.files += 1;
         self.rows += table.rows;
         for (name, column) in table.columns() {
@@ -175,7 +175,7 @@ impl<'a> LearnedTable<'a> {
     }
 
     /// Returns the columns that a lookup returns, each with true if it is in µs.
-    pub fn latencies(&self) -> Vec<(&str, bool)> {
+    pub(crate) fn latencies(&self) -> Vec<(&str, bool)> {
         let times = |c: &'_ LearnedColumn| match c.unit() {
             Some(Unit::Ms) => Some(false),
             Some(Unit::Us) => Some(true),
@@ -192,7 +192,7 @@ impl<'a> LearnedTable<'a> {
 
     /// Returns the probable key: sizes, flags, and names that distinguish rows or that are keys of
     /// other tables.
-    pub fn key(&self) -> Vec<&LearnedColumn> {
+    pub(crate) fn key(&self) -> Vec<&LearnedColumn> {
         self.columns.iter().filter(|column| self.is_key_part(column)).collect()
     }
 

@@ -77,7 +77,7 @@ pub(super) struct Works {
 
 impl<'a> Grid<'a> {
     /// Builds the grid of a plan.
-    pub fn of(specs: &Specs, plan: &'a Plan, device: &dyn Device) -> Result<Self> {
+    pub(crate) fn of(specs: &Specs, plan: &'a Plan, device: &dyn Device) -> Result<Self> {
         let about = device.about();
         let system = specs.systems.iter().find(|(_, s)| s.is_device(&about.name));
         let Some((system, _)) = system else {
@@ -123,7 +123,7 @@ impl<'a> Grid<'a> {
 
     /// Builds the grid of one table of a rerun list. The rows contain the version of the backend
     /// that the device reports.
-    pub fn listed(
+    pub(crate) fn listed(
         specs: &Specs,
         list: &'a RerunList,
         operation: &RerunOperation,
@@ -166,7 +166,12 @@ impl<'a> Grid<'a> {
     }
 
     /// Returns the points that the device can measure.
-    pub fn points(&self, specs: &Specs, methods: &Methods, device: &dyn Device) -> Result<Works> {
+    pub(crate) fn points(
+        &self,
+        specs: &Specs,
+        methods: &Methods,
+        device: &dyn Device,
+    ) -> Result<Works> {
         let place = &self.file.place;
         let bad = |e: ExprError| {
             Error::caused("the plan", "the formula is in rules/plans/ or rules/recipes.yaml", e)
@@ -222,7 +227,7 @@ impl<'a> Grid<'a> {
     }
 
     /// Returns the framework that the rows name, which the sidecar needs.
-    pub fn framework(&self) -> Result<&str> {
+    pub(crate) fn framework(&self) -> Result<&str> {
         let framework = self.table.column("framework").and_then(|column| column.text(0));
         let missing = "the grid of the plan has no column framework";
         framework.ok_or_else(|| Error::new(missing, "every row needs a framework"))

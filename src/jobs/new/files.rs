@@ -14,7 +14,7 @@ use crate::jobs::learn::{self, LearnedTable};
 use crate::specs::{Specs, TableSpec};
 
 /// A file of a new table.
-pub struct NewFile {
+pub(crate) struct NewFile {
     /// The path below the repository's top.
     pub path: String,
     /// The contents.
@@ -28,7 +28,7 @@ pub struct NewFile {
 }
 
 /// The place of a new table in a database.
-pub struct NewPlace {
+pub(crate) struct NewPlace {
     /// The folder that contains the paths of files: the repository's top, or the root outside of one.
     pub top: PathBuf,
     /// The files below `top`.
@@ -52,7 +52,7 @@ pub struct NewPlace {
 
 impl NewPlace {
     /// Finds the place of a table in the database at the root, or in a new one.
-    pub fn of(options: &NewOptions) -> Result<Self> {
+    pub(crate) fn of(options: &NewOptions) -> Result<Self> {
         for (name, text) in [
             ("--system", &options.system),
             ("--backend", &options.backend),
@@ -113,7 +113,7 @@ impl NewPlace {
     /// # Errors
     ///
     /// Returns an error if no column is named like a latency, or if the file exists already.
-    pub fn learned(&self, file: &TableFile, table: &Table) -> Result<NewFile> {
+    pub(crate) fn learned(&self, file: &TableFile, table: &Table) -> Result<NewFile> {
         let path = format!("{SETTINGS}/rules/tables/{}.yaml", self.table);
         if self.tree.has(&self.top.join(&path))? {
             let message = format!("{path} exists and does not describe {}", self.table);

@@ -7,7 +7,7 @@ mod table;
 
 use std::path::PathBuf;
 
-pub use self::files::NewFile;
+pub(crate) use self::files::NewFile;
 use self::files::NewPlace;
 pub use self::options::NewOptions;
 use crate::base::error::{Error, Result};

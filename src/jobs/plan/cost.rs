@@ -18,7 +18,7 @@ const FILTERS: usize = 20;
 /// The content of `rules/collectors.yaml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Collectors {
+pub(crate) struct Collectors {
     default: PointCost,
     /// Backends that the public collector measures.
     #[serde(default)]
@@ -67,7 +67,7 @@ impl Collectors {
     /// # Errors
     ///
     /// Returns an error with the line if the file is malformed.
-    pub fn read(library: &Library) -> Result<Self> {
+    pub(crate) fn read(library: &Library) -> Result<Self> {
         let mut all = Self::default();
         for file in library.file("rules/collectors.yaml") {
             let Self { default, backends, tables, .. } = file.parse()?;
@@ -83,7 +83,7 @@ impl Collectors {
 
     /// Returns the time to measure a point of a table, in seconds; `None` without a latency. If `power` is true,
     /// power is measured, too.
-    pub fn seconds(&self, table: &str, latency_ms: Option<f64>, power: bool) -> Option<f64> {
+    pub(crate) fn seconds(&self, table: &str, latency_ms: Option<f64>, power: bool) -> Option<f64> {
         let default = self.default;
         let own =
             |field: fn(&TableCollector) -> Option<f64>| self.tables.get(table).and_then(field);
@@ -97,12 +97,12 @@ impl Collectors {
     }
 
     /// Returns true if the commands of a table select its points by their cases.
-    pub fn selects_points(&self, table: &str) -> bool {
+    pub(crate) fn selects_points(&self, table: &str) -> bool {
         self.tables.get(table).is_some_and(|own| own.collector.is_none() && own.case.is_some())
     }
 
     /// Returns the commands that measure an operation's points with the public collectors.
-    pub fn commands(&self, operation: &RerunOperation) -> Vec<String> {
+    pub(crate) fn commands(&self, operation: &RerunOperation) -> Vec<String> {
         let own = self.tables.get(&operation.table);
         if let Some(script) = own.and_then(|t| t.collector.as_deref()) {
             let words = script.split_whitespace();

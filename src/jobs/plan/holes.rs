@@ -35,7 +35,7 @@ struct HoledTable {
 }
 
 /// Returns the rows of similar systems whose keys are in a block of missing keys.
-pub fn wishes(
+pub(crate) fn wishes(
     site: &Site,
     options: &PlanOptions,
     progress: &dyn Progress,

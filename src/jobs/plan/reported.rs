@@ -13,7 +13,7 @@ use crate::findings::SOURCE_FILE;
 
 /// A row that a report names.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ReportedRow {
+pub(crate) struct ReportedRow {
     /// Path of the table.
     pub path: String,
     /// The row, from 0.
@@ -70,7 +70,7 @@ struct ReportMeasurement {
 /// # Errors
 ///
 /// Returns an error if the file cannot be read or is not a JSON report of this program.
-pub fn read(path: &Path, only: &[String]) -> Result<Vec<ReportedRow>> {
+pub(crate) fn read(path: &Path, only: &[String]) -> Result<Vec<ReportedRow>> {
     let bad = |why: Reason| {
         let hint = "--from takes a JSON report (--format json) of validate, sanity or remeasure";
         Error::new(format!("{}: {why}", path.display()), hint)

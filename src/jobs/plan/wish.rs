@@ -15,7 +15,7 @@ use crate::specs::Specs;
 
 /// A row to measure.
 #[derive(Debug, Clone)]
-pub struct PlannedRow {
+pub(crate) struct PlannedRow {
     /// The place in which the row should be measured.
     pub place: Place,
     /// The file that contains the row: the table itself, or another table that has the missing row.
@@ -30,7 +30,7 @@ pub struct PlannedRow {
 
 /// The points of a rerun list, and the numbers of rows that were left out.
 #[derive(Debug, Default)]
-pub struct GatheredPoints {
+pub(crate) struct GatheredPoints {
     /// The points by table.
     pub operations: Vec<RerunOperation>,
     /// Number of rows that were left out because the loader serves another row with the same key.
@@ -63,7 +63,7 @@ struct Target {
 ///
 /// Returns an error if a table cannot be read, or if a row differs from the report, which then
 /// describes another state.
-pub fn gather(
+pub(crate) fn gather(
     wishes: Vec<PlannedRow>,
     source: &dyn Source,
     specs: &Specs,

@@ -40,7 +40,7 @@ impl PullRequest {
     /// # Errors
     ///
     /// If there is no repository or no such commit, or the settings cannot be read.
-    pub fn open(
+    pub(crate) fn open(
         root: &Path,
         base: &str,
         head: Option<&str>,
@@ -77,18 +77,18 @@ impl PullRequest {
     }
 
     /// Returns the sources of the base and of the head.
-    pub fn sources(&self) -> (&dyn Source, &dyn Source) {
+    pub(crate) fn sources(&self) -> (&dyn Source, &dyn Source) {
         (self.base.as_ref(), self.head.as_ref())
     }
 
     /// Returns the states of the main root before and after the change.
-    pub fn main_states(&self) -> (State<'_>, State<'_>) {
+    pub(crate) fn main_states(&self) -> (State<'_>, State<'_>) {
         let (base, head) = self.sources();
         self.roots[0].states(base, head)
     }
 
     /// Returns true if no root has a system.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.roots.iter().all(Root::is_empty)
     }
 
@@ -97,7 +97,7 @@ impl PullRequest {
     /// # Errors
     ///
     /// If a changed table cannot be compared.
-    pub fn diff(&self, progress: &dyn Progress) -> Result<Diff> {
+    pub(crate) fn diff(&self, progress: &dyn Progress) -> Result<Diff> {
         let (base, head) = self.main_states();
         let files = files(base, head);
         let terms = Terms { rules: &[], all_rules: &self.settings.rules, ledger: None };

@@ -19,7 +19,7 @@ pub(crate) struct Root {
 impl Root {
     /// Pairs the roots of two sources, the main root first, and reads the facts that each root
     /// states about itself.
-    pub fn all(
+    pub(crate) fn all(
         (base, before): (&dyn Source, Vec<Catalog>),
         (head, after): (&dyn Source, Vec<Catalog>),
         specs: &Specs,
@@ -40,7 +40,7 @@ impl Root {
     }
 
     /// Returns the states of the root before and after the change.
-    pub fn states<'a>(
+    pub(crate) fn states<'a>(
         &'a self,
         base: &'a dyn Source,
         head: &'a dyn Source,
@@ -49,17 +49,17 @@ impl Root {
     }
 
     /// Returns true if neither state of the root has a system.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.before.catalog.systems.is_empty() && self.after.catalog.systems.is_empty()
     }
 
     /// Returns the facts of the head, with their origins.
-    pub fn facts(&self) -> &[Fact] {
+    pub(crate) fn facts(&self) -> &[Fact] {
         &self.after.facts.origins
     }
 
     /// Lists tables outside every root that the head adds or changes.
-    pub fn outside(&self, base: &dyn Source, head: &dyn Source) -> Vec<String> {
+    pub(crate) fn outside(&self, base: &dyn Source, head: &dyn Source) -> Vec<String> {
         let before: BTreeMap<&str, _> =
             self.before.catalog.outside().map(|entry| (entry.path.as_str(), entry)).collect();
         let after = self.after.catalog.outside().filter(|entry| {

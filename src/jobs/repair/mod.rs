@@ -13,7 +13,7 @@ mod restate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-pub use self::error::{RepairError, SidecarError};
+pub(crate) use self::error::{RepairError, SidecarError};
 use self::restate::{TableContent, with_row_count_and_digest};
 use crate::base::error::Result;
 use crate::base::files::sweep;

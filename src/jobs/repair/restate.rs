@@ -11,7 +11,7 @@ use crate::base::digest::sha256;
 use crate::base::yaml;
 
 /// The new content of a table's file.
-pub struct TableContent<'a> {
+pub(crate) struct TableContent<'a> {
     /// The table's file stem.
     pub table: &'a str,
     /// Number of rows.
@@ -39,7 +39,7 @@ struct StatedTable {
 /// # Errors
 ///
 /// Returns an error if the values cannot be replaced without changing another value.
-pub fn with_row_count_and_digest(
+pub(crate) fn with_row_count_and_digest(
     text: &str,
     now: &TableContent<'_>,
 ) -> Result<Option<String>, SidecarError> {

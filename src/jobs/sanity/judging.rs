@@ -48,7 +48,7 @@ pub(super) struct JudgedChange {
 
 impl JudgedChange {
     /// Judges the head of each root against its base.
-    pub fn judge(
+    pub(crate) fn judge(
         roots: &[Root],
         (base, head): (&dyn Source, &dyn Source),
         by: JudgingContext<'_>,

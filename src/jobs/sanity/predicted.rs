@@ -30,7 +30,7 @@ impl PullRequestPredictions {
     /// # Errors
     ///
     /// If a named planner does not answer, or a state cannot be written to the temporary folder.
-    pub fn of(
+    pub(crate) fn of(
         options: &PlannerOptions,
         pull: &PullRequest,
         (rules, diff): (&[Arc<Rule>], &Diff),
@@ -56,7 +56,7 @@ impl PullRequestPredictions {
     }
 
     /// Adds the findings to the sink, and adds the effect on predicted step times to each finding on a table.
-    pub fn enter(&mut self, sink: &mut Sink) {
+    pub(crate) fn enter(&mut self, sink: &mut Sink) {
         sink.extend(std::mem::take(&mut self.findings));
         if let Some(impact) = &self.impact {
             let weights = TableWeights::of(impact);

@@ -25,7 +25,7 @@ pub(super) struct JudgedDatabase {
 
 impl JudgedDatabase {
     /// Judges the selected part of a root, and adds the result.
-    pub fn judge(
+    pub(crate) fn judge(
         &mut self,
         state: State<'_>,
         selected: &Selected,
@@ -65,13 +65,13 @@ pub(crate) struct JudgedData<'a> {
 
 impl<'a> JudgedData<'a> {
     /// Iterates over the selected tables of the catalog.
-    pub fn tables(&self) -> impl Iterator<Item = &'a TableFile> {
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &'a TableFile> {
         let tables = self.state.catalog.tables.iter();
         tables.filter(|file| self.selected.table(&file.place, &file.table))
     }
 
     /// Returns the tables by backend, system and version.
-    pub fn shelf(&self) -> TableIndex<'a> {
+    pub(crate) fn shelf(&self) -> TableIndex<'a> {
         let State { catalog, facts, specs, .. } = self.state;
         TableIndex::new(catalog, &facts.sidecars.reuse, specs)
     }

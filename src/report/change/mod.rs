@@ -6,5 +6,5 @@ mod table;
 
 pub(super) use kind::{ByKind, Kind, by_kind};
 pub(super) use rows::{filled_columns, place_text, short, significant, times};
-pub(crate) use rows::{first_row, kind_tables};
-pub use table::{ChangeTable, KindTable};
+pub use rows::{first_row, kind_tables};
+pub(crate) use table::{ChangeTable, KindTable};

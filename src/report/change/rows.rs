@@ -26,7 +26,7 @@ const NOTES: usize = 4;
 const VALUES: usize = 4;
 
 /// Returns the tables of what changed that have rows, the most important first.
-pub(crate) fn kind_tables(diff: &Diff) -> Vec<KindTable> {
+pub fn kind_tables(diff: &Diff) -> Vec<KindTable> {
     let kinds = by_kind(diff);
     let of = |kind: Kind| kinds.get(&kind).map(Vec::as_slice).unwrap_or_default();
     let mut tables = vec![
@@ -47,7 +47,7 @@ pub(crate) fn kind_tables(diff: &Diff) -> Vec<KindTable> {
 
 /// Returns the path of the table in the first row of a change's tables, with the texts of its slice; `None` if no row is
 /// about a table that can be drawn.
-pub(crate) fn first_row(tables: &[KindTable]) -> Option<(&str, &SliceName)> {
+pub fn first_row(tables: &[KindTable]) -> Option<(&str, &SliceName)> {
     let mut rows = tables.iter().flat_map(|table| &table.rows);
     rows.find(|row| !row.path.is_empty()).map(|row| (row.path.as_str(), &row.texts))
 }

@@ -53,7 +53,7 @@ pub struct KindRow {
 
 /// A table as it is shown: without empty columns, a place or table with several rows as a heading. The texts are escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ChangeTable {
+pub(crate) struct ChangeTable {
     pub title: &'static str,
     pub notes: Vec<String>,
     /// True if the notes say what is new, which comes before the rows.
@@ -69,7 +69,7 @@ pub struct ChangeTable {
 
 /// A line of a shown table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ChangeLine {
+pub(crate) struct ChangeLine {
     pub name: String,
     /// The kind of the line: `place` and `table` are headings, `slice` is below such a heading, `row` is not.
     pub kind: &'static str,
@@ -90,7 +90,7 @@ impl KindRow {
 
 impl KindTable {
     /// Returns the table with at most `most` lines, but at least one row; `None` without rows.
-    pub fn shaped(&self, most: usize) -> Option<ChangeTable> {
+    pub(crate) fn shaped(&self, most: usize) -> Option<ChangeTable> {
         let first = self.rows.first()?;
         let mut rows = &self.rows[..self.rows.len().min(most.max(1))];
         let is_one_place = rows.iter().all(|row| row.place == first.place && !row.table.is_empty());

@@ -23,7 +23,7 @@ pub(super) struct TableChange<'a> {
 impl<'a> TableChange<'a> {
     /// Returns pairs of base and head rows that serve the same key. Without a known key, these are
     /// rows that only differ in measured columns.
-    pub fn pairs(&self) -> &'a [(u32, u32)] {
+    pub(crate) fn pairs(&self) -> &'a [(u32, u32)] {
         self.served.map_or(&self.rows.changed[..], |served| &served.rows.common)
     }
 }
@@ -59,7 +59,7 @@ pub(super) struct Moved {
 
 impl RatioMoves {
     /// Compares two states of a table: latencies and lost keys, else new keys, else power.
-    pub fn new(
+    pub(crate) fn new(
         change: TableChange<'_>,
         base: Option<&SeriesSet<'_>>,
         head: &SeriesSet<'_>,

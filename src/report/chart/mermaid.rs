@@ -20,7 +20,7 @@ const COLOUR: &str = "#D55E00";
 
 /// A chart of one series as Mermaid text.
 #[derive(Debug, PartialEq, Serialize)]
-pub struct Sketch {
+pub(crate) struct Sketch {
     /// The Mermaid text.
     pub text: String,
     /// The whole name of the series.
@@ -33,7 +33,7 @@ pub struct Sketch {
 }
 
 /// Draws the series of a scene that shows its finding or change best. `None` if only latencies of one state are known.
-pub fn mermaid(figure: &ChartFigure) -> Option<Sketch> {
+pub(crate) fn mermaid(figure: &ChartFigure) -> Option<Sketch> {
     let (panel, line, is_change) = subject(figure)?;
     let before = panel.line(line.series, LineKind::Base);
     let was = |x: f64| {

@@ -25,12 +25,12 @@ mod ticks;
 
 pub(in crate::report) use axis::{axes, fixed_parts, slice_parts};
 pub use gallery::{Drawing, Gallery, curves, drawings, number};
-pub use mermaid::{Sketch, mermaid};
-pub use rings::Rings;
+pub(crate) use mermaid::{Sketch, mermaid};
+pub(crate) use rings::Rings;
 pub use scene::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel, Ring, Scale, SeriesName};
 pub(in crate::report) use series::{POINTS, RowUse, SeriesSet};
 pub use spec::ChartSpec;
-pub(crate) use spec::read;
+pub use spec::read;
 pub use svg::svg;
 
 /// Formats a number with three significant digits, and thousands by letter.

@@ -13,7 +13,7 @@ use crate::database::table::TableScope;
 
 impl Sides<'_> {
     /// Returns the panel of power after a change of power alone, with the limit of the first row.
-    pub fn power(&self, chosen: &[Vec<usize>]) -> Panel {
+    pub(crate) fn power(&self, chosen: &[Vec<usize>]) -> Panel {
         let Self { scope, head, base, beside, .. } = self;
         let limit = scope.table.column("power_limit").map(|column| column.number(chosen[0][0]));
         let mark = limit.filter(|limit| *limit > 0.0);
@@ -30,7 +30,7 @@ impl Sides<'_> {
     }
 
     /// Returns the panels with lines: the latency, its ratio to that before or else the rate, its ratio to a peer's.
-    pub fn panels(&self, chosen: &[Vec<usize>]) -> Result<Vec<Panel>, ExprError> {
+    pub(crate) fn panels(&self, chosen: &[Vec<usize>]) -> Result<Vec<Panel>, ExprError> {
         let Self { axis, scope, head, beside: Beside { rings, peer, .. }, .. } = self;
         let none = Rings::default();
         let base = self.base.as_ref().filter(|_| self.moves.kind == Moves::Latency);

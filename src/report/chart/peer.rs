@@ -25,7 +25,7 @@ pub(super) struct Peer<'a> {
 impl<'a> Peer<'a> {
     /// Returns the first readable peer that findings on a table name, else the table nearest to an added one; `None` if
     /// there is none. A reference that is implausible itself shows nothing.
-    pub fn find(
+    pub(crate) fn find(
         state: State<'a>,
         file: &TableFile,
         findings: &[&Finding],

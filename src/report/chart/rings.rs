@@ -17,7 +17,7 @@ pub(super) type SliceTexts = BTreeMap<String, String>;
 
 /// The rows of a table that findings name.
 #[derive(Debug, Default)]
-pub struct Rings {
+pub(crate) struct Rings {
     /// The rules, those with errors first.
     pub(in crate::report) rules: Vec<Ring>,
     /// Indices of rules, by row.
@@ -34,7 +34,7 @@ pub struct Rings {
 
 impl Rings {
     /// Collects the rings of a table with `rows` rows from the findings on it.
-    pub fn new<'f>(findings: impl IntoIterator<Item = &'f Finding>, rows: usize) -> Self {
+    pub(crate) fn new<'f>(findings: impl IntoIterator<Item = &'f Finding>, rows: usize) -> Self {
         let mut findings: Vec<&Finding> = findings.into_iter().collect();
         findings.sort_by(|a, b| (a.severity, &a.rule).cmp(&(b.severity, &b.rule)));
         let mut rings = Self::default();

@@ -82,7 +82,7 @@ impl Panel {
     }
 
     /// Returns the line of a kind and series.
-    pub fn line(&self, series: usize, kind: LineKind) -> Option<&ChartLine> {
+    pub(crate) fn line(&self, series: usize, kind: LineKind) -> Option<&ChartLine> {
         self.lines.iter().find(|line| line.series == series && line.kind == kind)
     }
 }

@@ -53,7 +53,7 @@ pub(in crate::report) struct SeriesSet<'a> {
 impl<'a> SeriesSet<'a> {
     /// Groups a table's rows along the column `x`: rows of a series agree in the parts `fixed`,
     /// rows of a slice in the parts `panel`.
-    pub fn new(
+    pub(crate) fn new(
         scope: &'a TableScope<'a>,
         x: &str,
         fixed: &'a [KeyPart],
@@ -118,7 +118,7 @@ impl<'a> SeriesSet<'a> {
     }
 
     /// Returns true if the loader serves a row.
-    pub fn serves(&self, row: usize) -> bool {
+    pub(crate) fn serves(&self, row: usize) -> bool {
         self.uses[row] == RowUse::Served
     }
 

@@ -41,7 +41,7 @@ pub struct Rate {
 }
 
 /// The specs of charts, by the stem of the table's file name.
-pub type ChartSpecs = BTreeMap<String, ChartSpec>;
+pub(crate) type ChartSpecs = BTreeMap<String, ChartSpec>;
 
 /// Reads `charts/*.yaml`.
 ///

@@ -74,7 +74,10 @@ pub(super) struct Axis<'a> {
 }
 
 impl Axis<'_> {
-    pub fn series<'s>(&'s self, scope: &'s TableScope<'s>) -> Result<SeriesSet<'s>, ExprError> {
+    pub(crate) fn series<'s>(
+        &'s self,
+        scope: &'s TableScope<'s>,
+    ) -> Result<SeriesSet<'s>, ExprError> {
         SeriesSet::new(scope, &self.x, &self.fixed, &self.panel, self.chart)
     }
 }
@@ -188,12 +191,8 @@ mod tests {
         let mut served = ServedDiff::default();
         served.rows.common = pairs.map(|row| (row, row)).collect();
         let change = base.as_ref().zip(rows.as_ref());
-        let change = change.map(|(base, rows)| TableChange {
-            base,
-            rows,
-            served: Some(&served),
-            noise: None,
-        });
+        let served = Some(&served);
+        let change = change.map(|(base, rows)| TableChange { base, rows, served, noise: None });
         let rings = Rings::new(findings, head.rows);
         let beside = Beside { change, rings: &rings, peer: None };
         figure(&ChartSpec::default(), &scope, beside).unwrap()

@@ -111,19 +111,19 @@ impl<'a> CauseSection<'a> {
     }
 
     /// Returns true if the findings are errors.
-    pub fn is_error(&self) -> bool {
+    pub(crate) fn is_error(&self) -> bool {
         self.example.raw.severity == Severity::Error
     }
 
     /// Returns the rule and the first step of its advice; `None` if an earlier cause of the rule shows it, or the rule
     /// has none.
-    pub fn first_step(&self) -> Option<(&'a str, &'a str)> {
+    pub(crate) fn first_step(&self) -> Option<(&'a str, &'a str)> {
         let step = self.instead.split_once(". ").map_or(self.instead, |(first, _)| first);
         (!step.is_empty()).then_some((self.rule, step.trim_end_matches('.')))
     }
 
     /// Limits the number of paths shown, to at least one.
-    pub fn limit(&mut self, paths: usize) {
+    pub(crate) fn limit(&mut self, paths: usize) {
         let shown = self.paths.len().min(paths.max(1));
         self.rest += self.paths.len() - shown;
         self.paths.truncate(shown);

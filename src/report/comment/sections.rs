@@ -93,7 +93,7 @@ pub(super) struct Sections<'a> {
 
 impl<'a> Sections<'a> {
     /// Fills the sections from a report, each cut to a size.
-    pub fn new(view: &'a ReportView<'a>, extras: Extras<'a>, size: Size) -> Self {
+    pub(crate) fn new(view: &'a ReportView<'a>, extras: Extras<'a>, size: Size) -> Self {
         let changes = view.changes.as_ref();
         let all = changes.iter().flat_map(|c| &c.tables);
         let mut left_out = LeftOut::default();

@@ -190,7 +190,7 @@ impl ChosenRows {
     }
 
     /// The number of series shown, in words.
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         match self.of {
             of if self.series == of => format!("all {} series", count(of)),
             of => format!("{} of {} series", count(self.series), count(of)),
@@ -198,7 +198,7 @@ impl ChosenRows {
     }
 
     /// Sentences about the series and rows that the page does not show.
-    pub fn left_out(&self) -> Vec<String> {
+    pub(crate) fn left_out(&self) -> Vec<String> {
         let mut said = Vec::new();
         if self.series < self.of {
             said.push(format!(

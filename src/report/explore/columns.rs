@@ -44,12 +44,12 @@ pub(super) struct CellColumn {
 }
 
 impl CellColumn {
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Self { name: name.to_owned(), known: HashMap::new(), cells: Vec::new(), rows: Vec::new() }
     }
 
     /// Adds the values of the selected rows of a table.
-    pub fn extend(&mut self, values: &PartValues<'_>, rows: &[usize]) {
+    pub(crate) fn extend(&mut self, values: &PartValues<'_>, rows: &[usize]) {
         match values {
             PartValues::Whole(whole) => self.push(rows, |row| number(whole.get(row) as f64)),
             PartValues::Formula(Value::Number(numbers)) => {
@@ -89,7 +89,7 @@ impl CellColumn {
     }
 
     /// Returns the distinct values in ascending order, as texts.
-    pub fn distinct(mut self) -> Vec<String> {
+    pub(crate) fn distinct(mut self) -> Vec<String> {
         self.cells.sort_by(compare);
         let text = |cell: &CellValue| match json(cell) {
             serde_json::Value::String(text) => text,
@@ -99,7 +99,7 @@ impl CellColumn {
     }
 
     /// Returns the column with its values sorted and the codes encoded.
-    pub fn finish(self) -> PageColumn {
+    pub(crate) fn finish(self) -> PageColumn {
         let mut order: Vec<usize> = (0..self.cells.len()).collect();
         order.sort_by(|a, b| compare(&self.cells[*a], &self.cells[*b]));
         let mut code_of = vec![0u32; order.len()];

@@ -74,7 +74,7 @@ impl PageData {
     /// # Errors
     ///
     /// If a formula of the key does not fit a table.
-    pub fn new(
+    pub(crate) fn new(
         page: &Exploration<'_>,
         scopes: &[TableScope<'_>],
         sets: &[SeriesSet<'_>],

@@ -15,7 +15,7 @@ use crate::specs::{Lookups, TableSpec};
 /// The origin of rows on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum SideKind {
+pub(crate) enum SideKind {
     /// The table that the page shows.
     Head,
     /// The previous state of the table.
@@ -25,7 +25,7 @@ pub enum SideKind {
 }
 
 /// A table whose rows the page shows.
-pub struct ExploredSide<'a> {
+pub(crate) struct ExploredSide<'a> {
     /// The origin of the rows.
     pub kind: SideKind,
     /// The words that distinguish the side from the others, such as `sglang 0.5.9`.
@@ -39,7 +39,7 @@ pub struct ExploredSide<'a> {
 }
 
 /// The contents of an explorer page.
-pub struct Exploration<'a> {
+pub(crate) struct Exploration<'a> {
     /// The root and the shown states, for people.
     pub states: String,
     /// The table itself, followed by its base and its peers.

@@ -13,7 +13,7 @@ mod exploration;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-pub use exploration::{Exploration, ExploredSide, SideKind};
+pub(crate) use exploration::{Exploration, ExploredSide, SideKind};
 
 use self::choose::{ChosenRows, choose};
 use self::columns::CellColumn;
@@ -96,7 +96,7 @@ impl Exploration<'_> {
     /// # Errors
     ///
     /// If the table has nothing to draw, or a formula of `rules/` or `charts/` does not fit it.
-    pub fn page(&self) -> Result<ExplorerPage> {
+    pub(crate) fn page(&self) -> Result<ExplorerPage> {
         let head = &self.sides[0];
         let scopes: Vec<TableScope<'_>> = self.sides.iter().map(|side| self.scope(side)).collect();
         self.check_filter(&scopes)?;

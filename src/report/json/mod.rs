@@ -142,7 +142,7 @@ fn as_map<S: Serializer>(pairs: &[(String, Value)], serializer: S) -> Result<S::
 }
 
 /// Returns the JSON schema of the report.
-pub(crate) fn schema(generator: SchemaGenerator) -> Schema {
+pub fn schema(generator: SchemaGenerator) -> Schema {
     generator.into_root_schema_for::<JsonReport<'_>>()
 }
 

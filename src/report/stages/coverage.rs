@@ -25,7 +25,12 @@ pub(super) struct Coverage {
 
 impl Coverage {
     /// Returns the coverage of a stage.
-    pub fn of(spec: &StageSpec, report: &Report, input: &StageInput, outcome: RunOutcome) -> Self {
+    pub(crate) fn of(
+        spec: &StageSpec,
+        report: &Report,
+        input: &StageInput,
+        outcome: RunOutcome,
+    ) -> Self {
         if !report.touches_database() {
             let nothing = Some("no table, sidecar, system or file of facts changed");
             return Self { nothing, ..Self::default() };

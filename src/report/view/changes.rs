@@ -11,7 +11,7 @@ use crate::database::diff::{Class, Diff, Ratios, TableDiff};
 use crate::report::change::{ChangeTable, KindTable, by_kind};
 
 /// The changes between two states. The texts are escaped.
-pub struct ChangesView<'a> {
+pub(crate) struct ChangesView<'a> {
     /// The changed tables, by path.
     pub tables: Vec<TableView<'a>>,
     /// The changed files beside the tables, by path.
@@ -30,7 +30,7 @@ pub struct ChangesView<'a> {
 
 /// A table that changed.
 #[derive(Serialize)]
-pub struct TableView<'a> {
+pub(crate) struct TableView<'a> {
     /// The change itself, for its numbers.
     #[serde(skip)]
     pub raw: &'a TableDiff,
@@ -60,11 +60,11 @@ pub struct TableView<'a> {
 }
 
 /// A changed file beside the tables: its status, such as `added`, and its path.
-pub type FileView = (&'static str, String);
+pub(crate) type FileView = (&'static str, String);
 
 impl<'a> ChangesView<'a> {
     /// Escapes the texts of a diff.
-    pub fn new(diff: &'a Diff, kind_tables: &'a [KindTable]) -> Self {
+    pub(crate) fn new(diff: &'a Diff, kind_tables: &'a [KindTable]) -> Self {
         Self {
             tables: diff.tables.iter().map(TableView::new).collect(),
             files: diff.files.iter().map(|f| (f.status.name(), clean(&f.path))).collect(),
@@ -79,12 +79,12 @@ impl<'a> ChangesView<'a> {
 
 impl ChangesView<'_> {
     /// Returns the tables of the kinds with at most `most` lines each.
-    pub fn shaped(&self, most: usize) -> Vec<ChangeTable> {
+    pub(crate) fn shaped(&self, most: usize) -> Vec<ChangeTable> {
         self.kind_tables.iter().filter_map(|table| table.shaped(most)).collect()
     }
 
     /// Returns the lines that sum up the changes.
-    pub fn summary(&self) -> Vec<String> {
+    pub(crate) fn summary(&self) -> Vec<String> {
         let kinds = self.kinds.iter().map(|kind| format!("{}: {}", kind.label, kind.text));
         let rest = self.numbers.iter().chain(&self.remarks).chain(&self.unread);
         kinds.chain(rest.cloned()).collect()

@@ -9,7 +9,7 @@ use crate::findings::{ComparedStates, Example, Finding, Novelty};
 
 /// A finding. The texts are escaped.
 #[derive(Serialize)]
-pub struct FindingView<'a> {
+pub(crate) struct FindingView<'a> {
     /// The finding itself, for its numbers and its order, and for formats that encode raw text:
     /// JSON and URIs.
     #[serde(skip)]
@@ -60,7 +60,7 @@ pub struct FindingView<'a> {
 
 /// Example rows as lines and as a table. The texts are escaped.
 #[derive(Serialize, Default)]
-pub struct ExamplesView {
+pub(crate) struct ExamplesView {
     /// The number of examples.
     pub count: usize,
     /// One line per example: its row or line, key and values.
@@ -73,7 +73,7 @@ pub struct ExamplesView {
 
 impl<'a> FindingView<'a> {
     /// The sentence, with what the finding means for predictions at its end.
-    pub fn sentence(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         match &self.moves {
             Some(moves) => format!("{}; {moves}", self.message),
             None => self.message.clone(),
@@ -81,7 +81,7 @@ impl<'a> FindingView<'a> {
     }
 
     /// Escapes the texts of a finding.
-    pub fn new(finding: &'a Finding, states: &ComparedStates, is_compared: bool) -> Self {
+    pub(crate) fn new(finding: &'a Finding, states: &ComparedStates, is_compared: bool) -> Self {
         let place = finding.place.as_ref();
         let named = |(name, value): (&String, &Value)| (clean(name), clean(&plain(value)));
         let slice: Vec<String> =
@@ -127,7 +127,7 @@ fn state(finding: &Finding) -> &'static str {
 
 impl ExamplesView {
     /// Escapes the texts of example rows.
-    pub fn new(examples: &[Example]) -> Self {
+    pub(crate) fn new(examples: &[Example]) -> Self {
         let columns = columns(examples);
         Self {
             count: examples.len(),
@@ -191,7 +191,7 @@ pub(crate) fn below_data(path: &str) -> &str {
 }
 
 /// Formats names and values on one line, not yet escaped.
-pub fn pairs<'a>(items: impl IntoIterator<Item = &'a (String, Value)>) -> String {
+pub(crate) fn pairs<'a>(items: impl IntoIterator<Item = &'a (String, Value)>) -> String {
     let pairs: Vec<String> =
         items.into_iter().map(|(name, value)| format!("{name}={}", plain(value))).collect();
     pairs.join(" ")

@@ -22,7 +22,7 @@ const NAMED: usize = 3;
 
 /// A line about one kind of change. The text is escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct KindLine {
+pub(crate) struct KindLine {
     pub label: &'static str,
     pub text: String,
 }

@@ -4,9 +4,9 @@
 //! A format adds only the escapes of its own syntax: XML entities, percent signs of workflow
 //! commands, code spans of Markdown. JSON and URIs encode the raw text themselves and read `raw`.
 
-pub mod changes;
-pub mod finding;
-pub mod kinds;
+pub(crate) mod changes;
+pub(crate) mod finding;
+pub(crate) mod kinds;
 mod summary;
 
 use serde::Serialize;
@@ -57,7 +57,7 @@ pub struct ReportView<'a> {
 
 /// The head of a report.
 #[derive(Serialize)]
-pub struct HeadView {
+pub(crate) struct HeadView {
     /// The command's name.
     pub command: &'static str,
     /// The version of perfdb-gate.
@@ -72,7 +72,7 @@ pub struct HeadView {
 
 /// A rule's texts, each on one line.
 #[derive(Serialize)]
-pub struct RuleView {
+pub(crate) struct RuleView {
     /// The highest severity of the rule's findings.
     #[serde(skip)]
     pub severity: Severity,
@@ -133,7 +133,7 @@ impl<'a> ReportView<'a> {
     }
 
     /// The one-line summary of the run.
-    pub fn headline(&self) -> &str {
+    pub(crate) fn headline(&self) -> &str {
         &self.head.headline
     }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::base::error::Reason;
 
 /// The column that names the kernel of a row.
-pub const KERNEL_COLUMN: &str = "kernel_source";
+pub(crate) const KERNEL_COLUMN: &str = "kernel_source";
 
 /// The key in a mapping's conditions that names a table instead of a column.
 const TABLE: &str = "op_file";
@@ -43,7 +43,7 @@ pub struct KernelChoices {
 
 /// The backends that can run for one kernel name in a table, depending on the row.
 #[derive(PartialEq)]
-pub struct KernelBackends<'a> {
+pub(crate) struct KernelBackends<'a> {
     /// The backends that the framework can choose.
     pub choices: &'a BTreeSet<String>,
     mappings: Vec<&'a Mapping>,
@@ -63,7 +63,7 @@ impl KernelSources {
 impl KernelChoices {
     /// Returns the backends that can run for a kernel name in a table; `None` if the framework can choose all of
     /// them, or if the choices of the framework are not known.
-    pub fn of<'a>(
+    pub(crate) fn of<'a>(
         &'a self,
         framework: &str,
         table: &str,
@@ -86,7 +86,7 @@ impl KernelChoices {
 impl<'a> KernelBackends<'a> {
     /// Returns the backend that runs for a row, if the framework cannot choose it; `None` if it can, or if no mapping
     /// fits the row. `value` returns the row's cell in a column.
-    pub fn outside<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Option<&'a str> {
+    pub(crate) fn outside<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Option<&'a str> {
         let holds = |(column, wanted): (&String, &String)| {
             column == TABLE || value(column) == Some(wanted.as_str())
         };

@@ -58,7 +58,7 @@ impl AttentionLanes {
 
     /// Returns the lane that a backend's version tries first on GPUs of a compute capability, taken from the
     /// newest entry that is not newer than the version. `None` if no lane is pinned.
-    pub fn pinned(&self, backend: &str, version: &str, capability: i64) -> Option<&str> {
+    pub(crate) fn pinned(&self, backend: &str, version: &str, capability: i64) -> Option<&str> {
         let wanted = release(version);
         let entries = self.0.get(backend)?.iter().map(|(from, lanes)| (release(from), lanes));
         let (_, lanes) =

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-pub use self::kernels::{KERNEL_COLUMN, KernelChoices, KernelSources};
-pub use self::lanes::{AttentionLanes, Lanes};
+pub(crate) use self::kernels::{KERNEL_COLUMN, KernelChoices, KernelSources};
+pub(crate) use self::lanes::{AttentionLanes, Lanes};
 pub use self::operations::Operations;
-pub use self::versions::{QueryVersions, Slots};
+pub(crate) use self::versions::{QueryVersions, Slots};
 use super::SpecFile;
 use crate::base::error::Result;
 
@@ -78,14 +78,14 @@ pub struct PinFile {
 
 impl LanesFile {
     /// Returns the location of the lanes' file.
-    pub fn place(&self) -> FactFile {
+    pub(crate) fn place(&self) -> FactFile {
         FactFile { file: self.file.clone(), beside: self.beside, formerly: None }
     }
 }
 
 impl PinFile {
     /// Returns the location of the source file.
-    pub fn place(&self) -> FactFile {
+    pub(crate) fn place(&self) -> FactFile {
         FactFile { file: self.file.clone(), beside: false, formerly: None }
     }
 }
@@ -116,12 +116,12 @@ pub struct StatedFacts {
 }
 
 /// Pinned figures by text.
-pub type Pins = BTreeMap<String, f64>;
+pub(crate) type Pins = BTreeMap<String, f64>;
 
 /// Reads the match arms `"text" => Some(number)` of the Rust function whose code starts with `after`. The
 /// function ends at the next line that is only a closing brace. `None` if `after` is missing or has no such
 /// arms, so that a rewritten loader is not taken for one without figures.
-pub fn pins_of(code: &str, after: &str) -> Option<Pins> {
+pub(crate) fn pins_of(code: &str, after: &str) -> Option<Pins> {
     let body = &code[code.find(after)? + after.len()..];
     let body = body.lines().take_while(|line| *line != "}");
     let pins: Pins = body.filter_map(arm).flatten().collect();

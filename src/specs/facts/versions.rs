@@ -102,7 +102,7 @@ impl QueryVersions {
     }
 
     /// Returns true if the file has its own versions for this system and backend.
-    pub fn is_frozen(&self, system: &str, backend: &str) -> bool {
+    pub(crate) fn is_frozen(&self, system: &str, backend: &str) -> bool {
         let own = self.overrides.as_ref().and_then(|all| all.get(system));
         own.is_some_and(|own| own.contains_key(backend))
     }
@@ -110,7 +110,7 @@ impl QueryVersions {
 
 impl<'a> Slots<'a> {
     /// Returns the reachable versions, the current one first.
-    pub fn versions(&self) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn versions(&self) -> impl Iterator<Item = &'a str> {
         std::iter::once(self.current).chain(self.others.iter().copied()).chain(self.next)
     }
 }

@@ -8,8 +8,9 @@ use serde::Deserialize;
 /// A file of `rules/layouts/`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct LayoutFile {
+pub(crate) struct LayoutFile {
     /// A description of the database for people.
+    #[allow(dead_code, reason = "people read it in the YAML")]
     pub about: String,
     /// The part of the program that finds the tables.
     #[serde(default)]
@@ -36,7 +37,7 @@ pub enum LayoutReader {
 /// The files of a table, or of several tables with names from their paths.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TableFiles {
+pub(crate) struct TableFiles {
     /// The name of the table, which selects its spec.
     pub name: String,
     /// Patterns of paths: `*` and `?` match within a folder, `**/` folders, `{part}` a part of a name,
@@ -85,7 +86,7 @@ pub struct Fill {
 /// The file format of a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum ReaderName {
+pub(crate) enum ReaderName {
     /// Text with a header and one row per line.
     #[default]
     Csv,

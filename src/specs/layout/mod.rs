@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use regex::Regex;
 
-pub use self::file::{Fill, LayoutFile, LayoutReader, ReaderName, TableFiles};
+pub(crate) use self::file::{Fill, LayoutFile, LayoutReader, ReaderName, TableFiles};
 use self::pattern::pattern;
-pub use self::pattern::{braced, filled};
+pub(crate) use self::pattern::{braced, filled};
 use super::SpecFile;
 use crate::base::error::{Reason, Result, unknown};
 
 /// The name of the layout that the planner's loader reads.
-pub const PUBLIC: &str = "public";
+pub(crate) const PUBLIC: &str = "public";
 
 /// The format of a table's files, if it is not Parquet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,14 +47,14 @@ pub enum Dialect {
 
 impl Dialect {
     /// Returns the columns that some files lack.
-    pub fn fills(&self) -> &BTreeMap<String, Fill> {
+    pub(crate) fn fills(&self) -> &BTreeMap<String, Fill> {
         match self {
             Self::Csv { fill, .. } | Self::JsonLines { fill } | Self::Json { fill, .. } => fill,
         }
     }
 
     /// Returns true for comma-separated text that needs no conversion.
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         *self == Self::Csv { delimiter: b',', comment: None, fill: BTreeMap::new() }
     }
 }
@@ -65,7 +65,7 @@ pub struct JsonPath(Vec<String>);
 
 impl JsonPath {
     /// Returns the steps from the top of the document.
-    pub fn steps(&self) -> &[String] {
+    pub(crate) fn steps(&self) -> &[String] {
         &self.0
     }
 }
@@ -127,7 +127,7 @@ impl LayoutTable {
     }
 
     /// Returns the named parts of a path; `None` if no pattern matches the path.
-    pub fn parts(&self, path: &str) -> Option<BTreeMap<String, String>> {
+    pub(crate) fn parts(&self, path: &str) -> Option<BTreeMap<String, String>> {
         self.files.iter().find_map(|pattern| {
             let found = pattern.captures(path)?;
             let named = pattern.capture_names().flatten();
@@ -137,7 +137,7 @@ impl LayoutTable {
     }
 
     /// Returns the names in braces that are not parts of the path: columns.
-    pub fn identity_columns(&self, parts: &BTreeMap<String, String>) -> Vec<&str> {
+    pub(crate) fn identity_columns(&self, parts: &BTreeMap<String, String>) -> Vec<&str> {
         let names = self.identity.iter().flat_map(|text| braced(text));
         let columns: BTreeSet<&str> = names.filter(|name| !parts.contains_key(*name)).collect();
         columns.into_iter().collect()
@@ -203,7 +203,10 @@ impl Layout {
 
     /// Returns the family, backend and version of a table's folders inside a folder of data; `None` if no
     /// pattern has as many folders. The family is `None` in patterns without it.
-    pub fn place<'p>(&self, folders: &[&'p str]) -> Option<(Option<&'p str>, &'p str, &'p str)> {
+    pub(crate) fn place<'p>(
+        &self,
+        folders: &[&'p str],
+    ) -> Option<(Option<&'p str>, &'p str, &'p str)> {
         let mut known = self.folders.iter().filter(|names| names.len() == folders.len());
         let names = known.next()?;
         let part =
@@ -212,12 +215,12 @@ impl Layout {
     }
 
     /// Returns true if a pattern of one of the layout's tables matches the path.
-    pub fn has_table(&self, path: &str) -> bool {
+    pub(crate) fn has_table(&self, path: &str) -> bool {
         self.tables.iter().any(|table| table.parts(path).is_some())
     }
 
     /// Returns true if the layout has `detect` patterns and each of them matches one of the paths.
-    pub fn matches<'p>(&self, paths: impl Iterator<Item = &'p str> + Clone) -> bool {
+    pub(crate) fn matches<'p>(&self, paths: impl Iterator<Item = &'p str> + Clone) -> bool {
         let is_there = |mark: &Regex| paths.clone().any(|path| mark.is_match(path));
         !self.detect.is_empty() && self.detect.iter().all(is_there)
     }
@@ -253,7 +256,7 @@ impl Layouts {
     }
 
     /// Returns the layout that was chosen, if its patterns find the tables.
-    pub fn declared(&self) -> Option<&Arc<Layout>> {
+    pub(crate) fn declared(&self) -> Option<&Arc<Layout>> {
         self.chosen.as_ref().filter(|layout| layout.reader == LayoutReader::Declared)
     }
 
@@ -264,17 +267,17 @@ impl Layouts {
     }
 
     /// Returns true if a name is that of a declared layout.
-    pub fn is_declared(&self, name: &str) -> bool {
+    pub(crate) fn is_declared(&self, name: &str) -> bool {
         self.known.get(name).is_some_and(|layout| layout.reader == LayoutReader::Declared)
     }
 
     /// Returns true once the layout of the run was chosen, even if no layout fits.
-    pub fn is_chosen(&self) -> bool {
+    pub(crate) fn is_chosen(&self) -> bool {
         self.is_settled
     }
 
     /// Returns the public layout.
-    pub fn public(&self) -> Option<&Arc<Layout>> {
+    pub(crate) fn public(&self) -> Option<&Arc<Layout>> {
         self.known.get(PUBLIC)
     }
 

@@ -10,12 +10,12 @@ use crate::base::error::Reason;
 const LONGEST: usize = 500;
 
 /// Returns the names in braces in a text.
-pub fn braced(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn braced(text: &str) -> impl Iterator<Item = &str> {
     text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name)
 }
 
 /// Replaces names in braces by their values; a missing or empty value is `unknown`.
-pub fn filled(text: &str, values: &BTreeMap<String, String>) -> String {
+pub(crate) fn filled(text: &str, values: &BTreeMap<String, String>) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {

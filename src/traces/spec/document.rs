@@ -85,7 +85,7 @@ pub(crate) const LISTED: usize = 4;
 
 impl DocumentSpec {
     /// Names of the columns that the fields fill.
-    pub fn columns(&self) -> BTreeSet<String> {
+    pub(crate) fn columns(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::from(["directory".to_owned()]);
         for field in self.fields.values() {
             names.extend(field.number_after.values().cloned());

@@ -12,7 +12,7 @@ use crate::base::yaml;
 /// The spec of a metric file: a CSV table, or JSON with rows.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct MetricSpec {
+pub struct MetricSpec {
     pub files: Files,
     /// The JSON member that lists the rows; `None` if the file is a single row.
     #[serde(default)]
@@ -51,7 +51,7 @@ pub(crate) struct MetricSpec {
 /// The spec of a metric file's column.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct MetricColumn {
+pub struct MetricColumn {
     #[serde(default, rename = "type")]
     pub kind: TraceFieldType,
     #[serde(default)]
@@ -69,7 +69,7 @@ pub(crate) struct MetricColumn {
 /// A chart of a metric file with one point per row.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct TraceChart {
+pub struct TraceChart {
     pub title: String,
     pub x: String,
     /// Columns whose values divide the rows into series.
@@ -81,7 +81,7 @@ pub(crate) struct TraceChart {
 /// A panel of a chart of a metric file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct TracePanel {
+pub struct TracePanel {
     pub y: String,
     /// The columns shown, by line name. Each is one line per series.
     pub lines: BTreeMap<String, String>,
@@ -93,7 +93,7 @@ pub(crate) struct TracePanel {
 /// Perfect scaling along the axis of a chart.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Ideal {
+pub enum Ideal {
     /// Twice the value at twice the position.
     Rises,
     /// Half the value at twice the position.

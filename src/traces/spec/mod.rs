@@ -10,7 +10,8 @@ use globset::GlobMatcher;
 use serde::Deserialize;
 
 pub(crate) use document::{DocumentSpec, Field, LISTED};
-pub(crate) use metric::{Ideal, MetricSpec, OF_LIST, TraceChart};
+pub use metric::MetricSpec;
+pub(crate) use metric::{Ideal, OF_LIST, TraceChart};
 pub(crate) use relation::{DerivedColumn, Relation, RelationRule, Threshold};
 
 use crate::base::error::{Reason, Result};
@@ -41,7 +42,7 @@ pub struct TraceSpecs {
 /// The names and marks that distinguish files of one kind from others.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Files {
+pub struct Files {
     /// Globs for the file's name; `{dir}` stands for the name of its directory.
     pub names: Vec<String>,
     /// For documents: lines that start a section at the top level. Two of them identify a file of
@@ -68,7 +69,7 @@ pub(crate) struct Files {
 /// The type of a field's or column's values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum TraceFieldType {
+pub enum TraceFieldType {
     /// A text.
     Text,
     /// A whole number.
@@ -90,7 +91,7 @@ pub(crate) enum TraceFieldType {
 
 impl TraceFieldType {
     /// The type in words.
-    pub fn described(self) -> &'static str {
+    pub(crate) fn described(self) -> &'static str {
         match self {
             Self::Int | Self::Ints => "a whole number",
             Self::Number | Self::Numbers => "a number",
@@ -104,7 +105,7 @@ impl TraceFieldType {
 /// The requirement for a field or column to be present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Presence {
+pub enum Presence {
     /// A missing field is an error.
     Must,
     /// A missing field is a warning.
@@ -157,18 +158,18 @@ impl Files {
     }
 
     /// Returns true if a file's name in a directory matches one of the globs.
-    pub fn matches(&self, dir: &str, name: &str) -> bool {
+    pub(crate) fn matches(&self, dir: &str, name: &str) -> bool {
         let own = |n: &&String| n.contains("{dir}") && !dir.is_empty();
         self.matches_without_dir(name)
             || self.names.iter().filter(own).any(|n| n.replace("{dir}", dir) == name)
     }
 
     /// Returns true if the name matches a glob without `{dir}`.
-    pub fn matches_without_dir(&self, name: &str) -> bool {
+    pub(crate) fn matches_without_dir(&self, name: &str) -> bool {
         self.globs.iter().any(|g| g.is_match(name))
     }
 
-    pub fn is_template(&self, name: &str) -> bool {
+    pub(crate) fn is_template(&self, name: &str) -> bool {
         self.template_globs.iter().any(|g| g.is_match(name))
     }
 }
@@ -195,19 +196,19 @@ impl TraceSpecs {
     }
 
     /// Returns true if a folder overlays the embedded specs of traces.
-    pub fn are_overlaid(specs: &Specs) -> bool {
+    pub(crate) fn are_overlaid(specs: &Specs) -> bool {
         specs.library.folder(FOLDER).any(|file| !file.shipped)
     }
 
     /// Returns the system of an accelerator: `None` if the name is unknown, `Some(None)` if it is
     /// known but no system describes it.
-    pub fn system(&self, name: &str) -> Option<Option<&System>> {
+    pub(crate) fn system(&self, name: &str) -> Option<Option<&System>> {
         let known = self.accelerators.known(name)?;
         Some(known.system.as_ref().and_then(|s| self.systems.get(s)))
     }
 
     /// Returns the system of an accelerator; `None` if the name or the system is unknown.
-    pub fn known_system(&self, name: &str) -> Option<&System> {
+    pub(crate) fn known_system(&self, name: &str) -> Option<&System> {
         self.system(name).flatten()
     }
 

@@ -13,7 +13,7 @@ use crate::findings::Severity;
 /// A column that is computed from others.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct DerivedColumn {
+pub struct DerivedColumn {
     pub name: String,
     pub is: Expr,
 }
@@ -21,7 +21,7 @@ pub(crate) struct DerivedColumn {
 /// A number that relations read, and its source.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Threshold {
+pub struct Threshold {
     pub value: f64,
     pub from: String,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Threshold {
 /// The kind of rule that reports a broken relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum RelationRule {
+pub enum RelationRule {
     Contradiction,
     Implausible,
 }
@@ -37,7 +37,7 @@ pub(crate) enum RelationRule {
 /// A condition that must hold in every row in which all values that it reads are known.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Relation {
+pub struct Relation {
     pub id: Spanned<String>,
     pub finds: RelationRule,
     /// The severity of the finding; `None` for the rule's own.
@@ -63,24 +63,24 @@ pub(crate) struct Relation {
 
 impl Relation {
     /// The relation's formulas, including the filter.
-    pub fn formulas(&self) -> impl Iterator<Item = &Expr> {
+    pub(crate) fn formulas(&self) -> impl Iterator<Item = &Expr> {
         self.filter.iter().chain(self.compared_formulas())
     }
 
     /// Names of the system's figures that the formulas read.
-    pub fn figures(&self) -> BTreeSet<&str> {
+    pub(crate) fn figures(&self) -> BTreeSet<&str> {
         let fields = self.formulas().flat_map(|e| e.fields());
         fields.filter(|f| !f.starts_with("threshold.")).collect()
     }
 
     /// Names of the thresholds that the formulas read, without the prefix `threshold.`.
-    pub fn thresholds(&self) -> BTreeSet<&str> {
+    pub(crate) fn thresholds(&self) -> BTreeSet<&str> {
         let fields = self.formulas().flat_map(|e| e.fields());
         fields.filter_map(|f| f.strip_prefix("threshold.")).collect()
     }
 
     /// The relation without its message.
-    pub fn formulas_of(&self) -> relation::RowRelation<'_> {
+    pub(crate) fn formulas_of(&self) -> relation::RowRelation<'_> {
         relation::RowRelation {
             filter: self.filter.as_ref(),
             holds: self.holds.as_ref(),
@@ -91,7 +91,7 @@ impl Relation {
     }
 
     /// The formulas of `holds` and `equal`, without the filter.
-    pub fn compared_formulas(&self) -> impl Iterator<Item = &Expr> {
+    pub(crate) fn compared_formulas(&self) -> impl Iterator<Item = &Expr> {
         self.holds.iter().chain(self.equal.iter().flat_map(|(a, b)| [a, b]))
     }
 }

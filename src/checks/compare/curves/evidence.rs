@@ -13,7 +13,7 @@ use crate::checks::compare::series::{
 
 /// The evidence of the references on a point.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct ReferenceEvidence {
+pub(crate) struct ReferenceEvidence {
     /// Logarithm of the factor by which the point is slower than its neighbours in the ratio to the references. It is
     /// the smallest of all groups; 0 if it is below the rule's limit, or has another sign than in the table itself.
     pub score: f64,
@@ -24,13 +24,13 @@ pub struct ReferenceEvidence {
 impl ReferenceEvidence {
     /// Returns true if the point deviates by a factor of `least` or more, and at least `groups` groups of references
     /// confirm it.
-    pub fn is(&self, least: f64, groups: usize) -> bool {
+    pub(crate) fn is(&self, least: f64, groups: usize) -> bool {
         self.groups >= groups && self.score.abs() >= least.ln()
     }
 }
 
 /// A point off the line between its neighbours (a bend), as it is compared with references.
-pub struct ComparedDeviation<'a> {
+pub(crate) struct ComparedDeviation<'a> {
     pub point: KeyPoint,
     /// True if the point is slow, false if it is fast.
     pub slow: bool,
@@ -42,7 +42,7 @@ pub struct ComparedDeviation<'a> {
 
 impl<'a> ComparedDeviation<'a> {
     /// Describes a bend of a table's curve.
-    pub fn of(curve: &'a TableCurve, bend: &DeviatingPoint) -> Self {
+    pub(crate) fn of(curve: &'a TableCurve, bend: &DeviatingPoint) -> Self {
         Self {
             point: bend.point,
             slow: bend.log_ratio > 0.0,
@@ -62,7 +62,10 @@ impl<'a> ComparedDeviation<'a> {
 ///
 /// A step that the references have, too, cancels. So does a range of sizes for which another kernel is chosen,
 /// because at its edge one of the neighbours is in the same range.
-pub fn evidence(bent: &ComparedDeviation<'_>, groups: &ReferenceGroups) -> ReferenceEvidence {
+pub(crate) fn evidence(
+    bent: &ComparedDeviation<'_>,
+    groups: &ReferenceGroups,
+) -> ReferenceEvidence {
     by_groups(groups, 0.0, |reference| by_reference(bent, &reference.latencies))
 }
 
@@ -104,7 +107,7 @@ fn by_group(
 
 /// The path of a reference that shows at least the deviation `found`: the first in the order of the groups, the most
 /// similar tables first. `None` if none does.
-pub fn shown_by<'g>(
+pub(crate) fn shown_by<'g>(
     bent: &ComparedDeviation<'_>,
     groups: &'g ReferenceGroups,
     found: ReferenceEvidence,
@@ -128,7 +131,7 @@ fn middle(values: &mut [f64]) -> Option<f64> {
 }
 
 /// Returns the logarithm of a point's latency over a reference's; `None` if the reference lacks the point.
-pub fn log_ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
+pub(crate) fn log_ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
     ratio(point, reference).map(f64::ln)
 }
 

@@ -23,8 +23,7 @@ mod references;
 mod scores;
 mod shapes;
 
-pub use self::evidence::ReferenceEvidence;
-pub use self::recurrence::is_outlier_in;
-pub use self::references::comparable;
-pub use self::scores::{CurveScores, DeviatingPoints, TableScores};
-pub use self::shapes::{Roughness, SeriesScore};
+pub(crate) use self::recurrence::is_outlier_in;
+pub(crate) use self::references::comparable;
+pub(crate) use self::scores::{CurveScores, DeviatingPoints, TableScores};
+pub(crate) use self::shapes::{Roughness, SeriesScore};

@@ -28,7 +28,7 @@ fn windows<'a>(
 
 /// Returns true if an outlier is an outlier by a factor of `least` in another table, too. An equal latency does not
 /// count, since it is the same measurement in a copy or a later version.
-pub fn is_outlier_in(
+pub(crate) fn is_outlier_in(
     other: &KeyLatencies,
     point: KeyPoint,
     around: &[AxisPoints],
@@ -41,7 +41,7 @@ pub fn is_outlier_in(
 
 /// The evidence of the other table's references on the same point in that table. `None` if that table does not have
 /// the bend, or has the same latency.
-pub fn evidence_in<'g>(
+pub(crate) fn evidence_in<'g>(
     other: &KeyLatencies,
     groups: impl FnOnce() -> &'g ReferenceGroups,
     bent: &ComparedDeviation<'_>,

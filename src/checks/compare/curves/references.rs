@@ -8,16 +8,16 @@ use crate::checks::compare::series::KeyLatencies;
 use crate::checks::compare::sketch::{Sketch, SketchedTable};
 
 /// Logarithm of the factor (1.3) from which on the deviation of a series is kept.
-pub const KEPT: f64 = 0.262;
+pub(crate) const KEPT: f64 = 0.262;
 
 /// The number of common points by which it is decided whether two tables are the same measurement.
 const SAMPLE: usize = 1024;
 /// Points that two tables must share.
 const SHARED: usize = 20;
 /// The logarithm of a ratio up to which two latencies count as the same measurement.
-pub const SAME: f64 = 1e-6;
+pub(crate) const SAME: f64 = 1e-6;
 /// The rounding tolerance when a ratio is compared in two ways.
-pub const ROUNDING: f64 = 1e-9;
+pub(crate) const ROUNDING: f64 = 1e-9;
 /// The largest number of tables per kinship that are tried as references. A copy of the same measurement is not a
 /// reference, so there may be many tries. On the public database, the limit does not change the report.
 const TRIED: usize = 64;
@@ -32,7 +32,7 @@ impl Kinship {
 }
 
 /// A table with which the curves of another table are compared.
-pub struct CurveReference {
+pub(crate) struct CurveReference {
     pub path: String,
     pub latencies: Arc<KeyLatencies>,
     /// The median logarithm of the table's latency divided by the reference's, by slice of the table; NaN for a slice
@@ -41,11 +41,14 @@ pub struct CurveReference {
 }
 
 /// The references of a table, grouped by kinship. Groups are independent of each other.
-pub type ReferenceGroups = Vec<(Kinship, Vec<CurveReference>)>;
+pub(crate) type ReferenceGroups = Vec<(Kinship, Vec<CurveReference>)>;
 
 /// Returns the references of a table among the tables of its name: in each group those whose number of keys is
 /// nearest to the table's.
-pub fn reference_groups(peers: &Peers<'_>, table @ (_, own): SketchedTable<'_>) -> ReferenceGroups {
+pub(crate) fn reference_groups(
+    peers: &Peers<'_>,
+    table @ (_, own): SketchedTable<'_>,
+) -> ReferenceGroups {
     let mut groups: ReferenceGroups = Vec::new();
     if own.points.len() < SHARED {
         return groups;
@@ -71,7 +74,7 @@ pub fn reference_groups(peers: &Peers<'_>, table @ (_, own): SketchedTable<'_>) 
 
 /// The latencies of all tables of a name that can be compared with a table: they share enough keys and are not the
 /// same measurement. The most similar tables come first.
-pub fn comparable<'k>(
+pub(crate) fn comparable<'k>(
     peers: &Peers<'k>,
     table @ (_, own): SketchedTable<'_>,
 ) -> impl Iterator<Item = &'k KeyLatencies> {

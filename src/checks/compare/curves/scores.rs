@@ -35,7 +35,7 @@ struct TableReferences {
 }
 
 /// The scores of one table's curves.
-pub struct TableScores {
+pub(crate) struct TableScores {
     /// The table's curves.
     pub curve: Arc<TableCurve>,
     /// The evidence of other tables on each bend, in the order of the curve's bends.
@@ -50,7 +50,7 @@ pub struct TableScores {
 
 /// The number of a slice's points that deviate from their neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct DeviatingPoints {
+pub(crate) struct DeviatingPoints {
     /// The number of points that deviate.
     pub count_deviating: u32,
     /// The number of points that were scored.
@@ -59,14 +59,14 @@ pub struct DeviatingPoints {
 
 impl DeviatingPoints {
     /// The share of compared points that deviate.
-    pub fn share(self) -> f64 {
+    pub(crate) fn share(self) -> f64 {
         f64::from(self.count_deviating) / f64::from(self.scored.max(1))
     }
 }
 
 impl TableScores {
     /// The evidence of other tables on an outlier; `None` if the curve has no bend in its row.
-    pub fn of_outlier(&self, outlier: &SketchOutlier) -> Option<ReferenceEvidence> {
+    pub(crate) fn of_outlier(&self, outlier: &SketchOutlier) -> Option<ReferenceEvidence> {
         let mut bends = self.curve.bends_at(outlier.hash);
         bends
             .find(|(_, bend)| bend.row == outlier.outlier.row)
@@ -75,7 +75,7 @@ impl TableScores {
 
     /// Counts the points of a slice that deviate: the bends of at least `floor_ms` for whose numbers `stands_out` is
     /// true.
-    pub fn spiked(
+    pub(crate) fn spiked(
         &self,
         slice: u32,
         floor_ms: f64,
@@ -90,7 +90,7 @@ impl TableScores {
 
     /// Counts the points of a slice that deviate by a factor of `least` in the ratio to one other table. The number
     /// of common points is estimated from the slice's sampled stretches.
-    pub fn count_deviating_from(
+    pub(crate) fn count_deviating_from(
         &self,
         other: &KeyLatencies,
         slice: u32,
@@ -112,7 +112,7 @@ impl TableScores {
 impl CurveScores {
     /// Scores the curves of the tables at the paths `judged` in comparison with all tables of their name. `before`
     /// has the latencies of the base of a pull request, by path.
-    pub fn of(
+    pub(crate) fn of(
         peers: &Peers<'_>,
         judged: &BTreeSet<&str>,
         before: Option<&BTreeMap<String, Arc<KeyLatencies>>>,
@@ -140,13 +140,13 @@ impl CurveScores {
     }
 
     /// The scores of a judged table; `None` for other tables.
-    pub fn of_table(&self, file: &TableFile) -> Option<&TableScores> {
+    pub(crate) fn of_table(&self, file: &TableFile) -> Option<&TableScores> {
         self.scores.get(&file.entry.path)
     }
 
     /// The path of a reference that shows the deviation of a judged table's bend; `None` if none does. `bend` is the
     /// bend's number.
-    pub fn shown_by(&self, file: &TableFile, bend: usize) -> Option<&str> {
+    pub(crate) fn shown_by(&self, file: &TableFile, bend: usize) -> Option<&str> {
         let groups = self.tables.get(&file.entry.path)?.groups.get()?;
         let TableScores { curve, bends, .. } = self.of_table(file)?;
         shown_by(&ComparedDeviation::of(curve, &curve.bends[bend]), groups, *bends.get(bend)?)
@@ -154,7 +154,7 @@ impl CurveScores {
 
     /// Returns true if another table has the same bend, by a factor of `least` and with another latency. Such a bend
     /// is a step of the kernel.
-    pub fn recurs(
+    pub(crate) fn recurs(
         &self,
         peers: &Peers<'_>,
         file: &TableFile,

@@ -17,7 +17,7 @@ const STRETCHES: usize = 20;
 
 /// The deviation of a series from the other series of its slice.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SeriesScore {
+pub(crate) struct SeriesScore {
     /// The series' index in [`TableCurve::shapes`].
     pub shape: usize,
     /// Logarithm of the factor by which the series is slower than its slice, in the ratio to the references. It is
@@ -30,7 +30,7 @@ pub struct SeriesScore {
 /// The roughness of a slice, along the axis of its sweep that shows least: a kernel that steps along one axis is smooth
 /// along the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Roughness {
+pub(crate) struct Roughness {
     /// The slice's index in the sketch.
     pub slice: u32,
     /// The median roughness over the slice's stretches of five points, in the ratio to the smoothest reference. The

@@ -14,7 +14,7 @@ use crate::specs::{Filling, KeyPart, TableSpec};
 
 /// A table that the judged table is compared with.
 #[derive(Debug)]
-pub struct KeyReference<'a> {
+pub(crate) struct KeyReference<'a> {
     /// The system; `None` if it is another version on the judged table's system.
     pub system: Option<&'a str>,
     /// The version.
@@ -25,7 +25,7 @@ pub struct KeyReference<'a> {
 
 /// A sampled key that references have.
 #[derive(Debug)]
-pub struct ReferenceKey<'a> {
+pub(crate) struct ReferenceKey<'a> {
     /// The references that have the key, by index.
     pub had_by: BTreeSet<usize>,
     /// True if the judged table would serve the key.
@@ -35,7 +35,7 @@ pub struct ReferenceKey<'a> {
 }
 
 /// A table, its references and their sampled keys.
-pub struct HoleComparison<'a> {
+pub(crate) struct HoleComparison<'a> {
     /// The database that the table is a part of.
     pub at: &'a CrossContext<'a>,
     /// The table's spec.
@@ -60,7 +60,7 @@ pub struct HoleComparison<'a> {
 impl<'a> HoleComparison<'a> {
     /// Compares a table with its references. Returns `None` if there are none, or if the file is not the current
     /// version: what a superseded version lacks, the current one has or has a finding for.
-    pub fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
+    pub(crate) fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
         let spec = at.state.specs.tables.get(&file.table)?;
         let editions = at.shelf.editions(file)?;
         let current = at.shelf.current(&file.place.system, editions)?;
@@ -111,17 +111,17 @@ impl<'a> HoleComparison<'a> {
     }
 
     /// Counts the sampled keys that the table would not serve.
-    pub fn missing(&self) -> usize {
+    pub(crate) fn missing(&self) -> usize {
         self.keys.iter().filter(|key| !key.is_served).count()
     }
 
     /// The estimated number of keys for a number of `sampled` keys.
-    pub fn estimate(&self, sampled: usize) -> usize {
+    pub(crate) fn estimate(&self, sampled: usize) -> usize {
         (sampled as f64 / self.share).round() as usize
     }
 
     /// A number of keys in words. An estimate is rounded to two digits: `about 1,200`.
-    pub fn about(&self, keys: usize) -> String {
+    pub(crate) fn about(&self, keys: usize) -> String {
         if self.share >= 1.0 {
             return count(keys);
         }
@@ -130,12 +130,12 @@ impl<'a> HoleComparison<'a> {
     }
 
     /// The names of the references, joined with commas.
-    pub fn names(&self) -> String {
+    pub(crate) fn names(&self) -> String {
         self.references.iter().map(KeyReference::name).collect::<Vec<_>>().join(", ")
     }
 
     /// The sampled keys as a grid: the values of their parts, and whether the table would serve them.
-    pub fn grid(&self) -> KeyGrid {
+    pub(crate) fn grid(&self) -> KeyGrid {
         let sampled: Vec<_> = self.keys.iter().map(|key| key.sampled).collect();
         let state = |key: &ReferenceKey<'_>| {
             if key.is_served { KeyState::Served } else { KeyState::Missing }
@@ -149,7 +149,7 @@ impl<'a> HoleComparison<'a> {
 
 impl KeyReference<'_> {
     /// The name of the reference in messages: `h100_sxm 0.5.14`, or the version alone.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self.system {
             Some(system) => format!("{system} {}", self.version),
             None => self.version.to_owned(),
@@ -159,7 +159,7 @@ impl KeyReference<'_> {
 
 impl ReferenceKey<'_> {
     /// The key's row in the first reference that has it.
-    pub fn row(&self) -> u32 {
+    pub(crate) fn row(&self) -> u32 {
         let (coverage, point) = self.sampled;
         coverage.row(point as usize)
     }

@@ -13,7 +13,7 @@ use crate::specs::system::System;
 
 /// Marks the missing keys that a failure or a limit explains. Returns the explanations of at least `least` sampled
 /// keys.
-pub fn explain(
+pub(crate) fn explain(
     comparison: &HoleComparison<'_>,
     grid: &mut KeyGrid,
     least: usize,

@@ -6,7 +6,7 @@ use crate::database::coverage::{CoveredPoints, PartRole};
 
 /// The state of a reference's key in the judged table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyState {
+pub(crate) enum KeyState {
     /// The table would serve the key.
     Served,
     /// The key is missing.
@@ -16,7 +16,7 @@ pub enum KeyState {
 }
 
 /// The references' keys by the values of their parts, and the state of each.
-pub struct KeyGrid {
+pub(crate) struct KeyGrid {
     /// The keys.
     pub points: CoveredPoints,
     /// The state of each key.
@@ -24,37 +24,37 @@ pub struct KeyGrid {
 }
 
 /// Conditions on keys: the index of a key part, and the codes of the values that it may have.
-pub type Conditions = BTreeMap<usize, BTreeSet<u32>>;
+pub(crate) type Conditions = BTreeMap<usize, BTreeSet<u32>>;
 
 impl KeyGrid {
     /// The indices of the keys in a state.
-    pub fn in_state(&self, state: KeyState) -> impl Iterator<Item = usize> {
+    pub(crate) fn in_state(&self, state: KeyState) -> impl Iterator<Item = usize> {
         (0..self.states.len()).filter(move |key| self.states[*key] == state)
     }
 
     /// The code of a key's value in a part.
-    pub fn code(&self, part: usize, key: usize) -> u32 {
+    pub(crate) fn code(&self, part: usize, key: usize) -> u32 {
         self.points.parts[part].codes[key]
     }
 
     /// Returns true if the part with this index is an axis of the sweep.
-    pub fn is_axis(&self, part: usize) -> bool {
+    pub(crate) fn is_axis(&self, part: usize) -> bool {
         self.points.parts[part].kind == PartRole::Grid
     }
 
     /// Returns true if a key meets the conditions.
-    pub fn meets(&self, conditions: &Conditions, key: usize) -> bool {
+    pub(crate) fn meets(&self, conditions: &Conditions, key: usize) -> bool {
         conditions.iter().all(|(part, values)| values.contains(&self.code(*part, key)))
     }
 
     /// Returns true if a key is at least as large as `other` along every axis of the sweep.
-    pub fn is_as_large(&self, key: usize, other: usize) -> bool {
+    pub(crate) fn is_as_large(&self, key: usize, other: usize) -> bool {
         let mut axes = (0..self.points.parts.len()).filter(|part| self.is_axis(*part));
         axes.all(|axis| self.code(axis, key) >= self.code(axis, other))
     }
 
     /// The codes of the values that keys have in a part.
-    pub fn values(&self, part: usize, keys: &[usize]) -> BTreeSet<u32> {
+    pub(crate) fn values(&self, part: usize, keys: &[usize]) -> BTreeSet<u32> {
         keys.iter().map(|key| self.code(part, *key)).collect()
     }
 }

@@ -15,7 +15,7 @@ use crate::database::table::{EXAMPLES, Example, REFERENCE};
 
 /// Keys that references have and the judged table would not serve.
 #[derive(Debug, Serialize)]
-pub struct Hole {
+pub(crate) struct Hole {
     /// The condition that the keys meet, in words: `num_heads 8`.
     #[serde(skip)]
     pub words: String,
@@ -40,7 +40,7 @@ impl Hole {
     /// Describes keys that are missing together. Returns `None` for sizes inside the sweep that no table of the same
     /// version has: a lookup interpolates there, and no collector planned them. `workload` are key parts that do not
     /// depend on the machine.
-    pub fn new(
+    pub(crate) fn new(
         comparison: &HoleComparison<'_>,
         grid: &KeyGrid,
         keys: &MissingKeys,

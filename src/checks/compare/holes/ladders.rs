@@ -13,7 +13,7 @@ use crate::findings::{EXAMPLES, Hit, Severity};
 /// Limits for groups of rows with too few sizes (short ladders).
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ShortLadders {
+pub(crate) struct ShortLadders {
     /// The axes that are sizes of a workload. Along others, such as heads, the sizes are given by the models.
     axes: Vec<String>,
     /// The least median number of sizes of the groups along an axis.
@@ -33,7 +33,7 @@ type ShortGroup = (Vec<usize>, usize);
 impl ShortLadders {
     /// Returns a hit on the rows of groups with short ladders, along the axis with most of them. It is an info if the
     /// loader reads other files for the table, too. `None` without short ladders.
-    pub fn hit<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
+    pub(crate) fn hit<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
         let keys = rows.keys()?;
         let spec = rows.spec;
         let place = |axis: &String| spec.key.iter().position(|part| part.name == *axis);

@@ -12,7 +12,7 @@ use crate::database::coverage::PartRole;
 
 /// Keys that are missing together: they are of one slice and have missing values of one part.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MissingKeys {
+pub(crate) struct MissingKeys {
     /// The values of the slice, and the missing values of the further part.
     pub conditions: Conditions,
     /// The missing keys, by index.
@@ -30,7 +30,7 @@ struct Slicing {
 impl KeyGrid {
     /// Finds slices and values that the table serves nothing of, each with at least `least` missing keys. Wide slices
     /// come first, then those with most keys. Empty if the table serves none of the keys.
-    pub fn missing_together(&self, least: usize) -> Vec<MissingKeys> {
+    pub(crate) fn missing_together(&self, least: usize) -> Vec<MissingKeys> {
         let mut left: Vec<usize> = self.in_state(KeyState::Missing).collect();
         let mut found = Vec::new();
         if self.in_state(KeyState::Served).next().is_none() {

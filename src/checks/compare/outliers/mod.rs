@@ -33,7 +33,7 @@ pub struct Outliers<const SPIKE: bool>(OutlierLimits);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Standout")]
-pub struct OutlierLimits {
+pub(crate) struct OutlierLimits {
     /// The factor between a point and every neighbour from which on the point is an outlier.
     factor: f64,
     /// The least logarithm of the factor, in multiples of the tail of honest reruns.

@@ -49,7 +49,7 @@ pub(super) struct OutlyingPoint {
 
 impl OutlyingPoint {
     /// Creates an outlier that was found in its own table.
-    pub fn in_own_table(found: &SketchOutlier) -> Self {
+    pub(crate) fn in_own_table(found: &SketchOutlier) -> Self {
         let point = found.outlier;
         Self {
             row: point.row,
@@ -65,7 +65,11 @@ impl OutlyingPoint {
     }
 
     /// Creates an outlier from a bend that other tables do not have. `reference` is the path of one of them.
-    pub fn in_ratio_to_others(scores: &TableScores, bend: usize, reference: Option<&str>) -> Self {
+    pub(crate) fn in_ratio_to_others(
+        scores: &TableScores,
+        bend: usize,
+        reference: Option<&str>,
+    ) -> Self {
         let point = &scores.curve.bends[bend];
         Self {
             row: point.row,
@@ -81,7 +85,7 @@ impl OutlyingPoint {
     }
 
     /// Creates an outlier from the middle point of a series that deviates along its whole sweep.
-    pub fn of_shape(scores: &TableScores, found: &SeriesScore) -> Self {
+    pub(crate) fn of_shape(scores: &TableScores, found: &SeriesScore) -> Self {
         let shape = &scores.curve.shapes[found.shape];
         Self {
             row: shape.row,
@@ -97,17 +101,17 @@ impl OutlyingPoint {
     }
 
     /// Returns true if the point is slower, false if it is faster.
-    pub fn spike(&self) -> bool {
+    pub(crate) fn spike(&self) -> bool {
         self.ratio > 1.0
     }
 
     /// The factor of the deviation, up or down: 1 or more.
-    pub fn factor(&self) -> f64 {
+    pub(crate) fn factor(&self) -> f64 {
         times_off(self.ratio)
     }
 
     /// The point's row with its figures, as an example.
-    pub fn example(&self) -> Example {
+    pub(crate) fn example(&self) -> Example {
         let over = match self.by {
             OutlierComparison::Neighbours => "over_neighbours",
             OutlierComparison::References => "over_neighbours_by_references",

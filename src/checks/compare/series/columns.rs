@@ -15,7 +15,7 @@ pub(super) struct ColumnSweep<'k> {
 }
 
 impl<'k> ColumnSweep<'k> {
-    pub fn new(table: &'k Table, spec: &'k TableSpec) -> Self {
+    pub(crate) fn new(table: &'k Table, spec: &'k TableSpec) -> Self {
         let axis = |name: &'k String| {
             let Column::Int { values, nulls: None } = table.column(name)? else { return None };
             Some((name.as_str(), AxisSizes::of_column(values.coded())))
@@ -46,7 +46,7 @@ impl<'k> ColumnSweep<'k> {
     }
 
     /// The series number of each row along the axis with this index.
-    pub fn series_of_rows(&self, along: usize) -> NumberedRows {
+    pub(crate) fn series_of_rows(&self, along: usize) -> NumberedRows {
         let mut fixed = Combinations::default();
         fixed.add_codes(&self.fixed.of_rows[..], self.fixed.counts.len());
         let others = self.axes.iter().enumerate().filter(|(number, _)| *number != along);

@@ -38,7 +38,7 @@ pub struct KeyLatencies {
 
 impl KeyLatencies {
     /// Collects latencies in ms by key hash. Latencies of 0 are left out; of a repeated key the first one counts.
-    pub fn of(points: impl Iterator<Item = (u64, f64)>) -> Self {
+    pub(crate) fn of(points: impl Iterator<Item = (u64, f64)>) -> Self {
         let most = points.size_hint().1.unwrap_or_default();
         let mut own = Self { by_hash: HashMap::with_capacity(most), given: 0 };
         for (hash, ms) in points.map(|(hash, ms)| (hash, ms as f32)).filter(|(_, ms)| *ms > 0.0) {
@@ -49,12 +49,12 @@ impl KeyLatencies {
     }
 
     /// Returns true if each of a table's `rows` was added with a key of its own.
-    pub fn are_of_each(&self, rows: usize) -> bool {
+    pub(crate) fn are_of_each(&self, rows: usize) -> bool {
         self.given == rows && self.by_hash.len() == rows
     }
 
     /// The latency at a key in ms.
-    pub fn get(&self, hash: u64) -> Option<f32> {
+    pub(crate) fn get(&self, hash: u64) -> Option<f32> {
         self.by_hash.get(&hash).copied()
     }
 }
@@ -100,7 +100,7 @@ pub struct SeriesSamplePoints {
 
 impl SeriesSamplePoints {
     /// The latency of its middle point in ms.
-    pub fn latency(&self) -> f64 {
+    pub(crate) fn latency(&self) -> f64 {
         f64::from(self.points[SHAPE_POINTS / 2].latency)
     }
 }
@@ -139,7 +139,7 @@ pub struct TableCurve {
 }
 
 /// The rows of a table, as curves are made from them.
-pub struct CurveRows<'a> {
+pub(crate) struct CurveRows<'a> {
     pub keys: &'a Keys<'a>,
     /// In ms, one value per row.
     pub latency: &'a Vals<'a, f64>,
@@ -156,21 +156,21 @@ impl CurveRows<'_> {
 
     /// Returns true for about [`SAMPLE`] rows, chosen by the hashes of their keys: the sample does not depend on the
     /// order of rows, and another row moves little of it.
-    pub fn samples(&self, row: u32) -> bool {
+    pub(crate) fn samples(&self, row: u32) -> bool {
         let hashes = self.keys.hashes();
         let share = (SAMPLE as f64 / hashes.len() as f64).min(1.0);
         hashes[row as usize] <= (share * u64::MAX as f64) as u64
     }
 
     /// The neighbours of a point along an axis, with their keys and latencies.
-    pub fn around(&self, axis: &AxisNeighbours) -> AxisPoints {
+    pub(crate) fn around(&self, axis: &AxisNeighbours) -> AxisPoints {
         AxisPoints { points: axis.rows.map(|row| self.point(row)), sizes: axis.sizes }
     }
 }
 
 impl TableCurve {
     /// Keeps the parts of a scan that other tables are compared with. `slice` returns the slice number of a row.
-    pub fn of(
+    pub(crate) fn of(
         scan: &Scan,
         rows: &CurveRows<'_>,
         terms: CurveTerms,
@@ -234,30 +234,30 @@ impl TableCurve {
     }
 
     /// The number of a slice's points that have two neighbours and are long enough for the timer.
-    pub fn slow(&self, slice: u32) -> u32 {
+    pub(crate) fn slow(&self, slice: u32) -> u32 {
         self.slow.get(slice as usize).copied().unwrap_or(0)
     }
 
     /// The neighbours of a bend, one entry per axis.
-    pub fn neighbours(&self, bend: &DeviatingPoint) -> &[AxisPoints] {
+    pub(crate) fn neighbours(&self, bend: &DeviatingPoint) -> &[AxisPoints] {
         let first = bend.first as usize;
         &self.neighbours[first..first + bend.axes as usize]
     }
 
     /// The bends at a key, with their numbers.
-    pub fn bends_at(&self, hash: u64) -> impl Iterator<Item = (usize, &DeviatingPoint)> {
+    pub(crate) fn bends_at(&self, hash: u64) -> impl Iterator<Item = (usize, &DeviatingPoint)> {
         let first = self.bends.partition_point(|b| b.point.hash < hash);
         let from = (first..).zip(&self.bends[first..]);
         from.take_while(move |(_, b)| b.point.hash == hash)
     }
 
     /// The names and values of a bend's key, by the bend's index.
-    pub fn bend_key(&self, bend: usize) -> Vec<(String, Json)> {
+    pub(crate) fn bend_key(&self, bend: usize) -> Vec<(String, Json)> {
         self.key(&self.bend_keys, bend)
     }
 
     /// The names and values of the key of a series' middle point, by the series' index.
-    pub fn shape_key(&self, shape: usize) -> Vec<(String, Json)> {
+    pub(crate) fn shape_key(&self, shape: usize) -> Vec<(String, Json)> {
         self.key(&self.shape_keys, shape)
     }
 

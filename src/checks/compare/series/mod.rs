@@ -15,14 +15,14 @@ mod curve;
 mod points;
 mod scan;
 
-pub use self::curve::{
+pub(crate) use self::curve::{
     AxisPoints, CurveRows, DeviatingPoint, FivePoints, KeyLatencies, KeyPoint, SeriesSamplePoints,
     TableCurve,
 };
-pub use self::points::{
+pub(crate) use self::points::{
     AxisNeighbours, NO_ROW, Sizes, Window, deviation_from_line, smaller_deviation, stands_out,
 };
-pub use self::scan::{Deviation, SHAPE_POINTS, Scan, ScanTerms, SeriesSample, scan};
+pub(crate) use self::scan::{SHAPE_POINTS, Scan, ScanTerms, SeriesSample, scan};
 
 use crate::base::stats::times_off;
 
@@ -44,12 +44,12 @@ pub struct Outlier {
 
 impl Outlier {
     /// Returns true if the point is slower than its neighbours, false if it is faster.
-    pub fn spike(&self) -> bool {
+    pub(crate) fn spike(&self) -> bool {
         self.ratio > 1.0
     }
 
     /// The factor of the deviation, up or down: 1 or more.
-    pub fn factor(&self) -> f64 {
+    pub(crate) fn factor(&self) -> f64 {
         times_off(self.ratio)
     }
 }

@@ -3,18 +3,18 @@
 use smallvec::SmallVec;
 
 /// The row of a point that does not exist.
-pub const NO_ROW: u32 = u32::MAX;
+pub(crate) const NO_ROW: u32 = u32::MAX;
 
 /// The sizes of a point and of its neighbours along an axis: two before it, its own, and two after; NaN beyond an end.
 /// Rounding hardly changes ratios of sizes.
-pub type Sizes = [f32; 5];
+pub(crate) type Sizes = [f32; 5];
 
 /// The index of the point itself in [`Sizes`].
 const OWN: usize = 2;
 
 /// The neighbours of a point along an axis, in the order of the sweep.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AxisNeighbours {
+pub(crate) struct AxisNeighbours {
     /// The axis as a bit, as in [`super::Outlier::axes`].
     pub bit: u8,
     /// Two rows before the point and two after; [`NO_ROW`] beyond an end.
@@ -33,7 +33,7 @@ impl AxisNeighbours {
     }
 
     /// Returns true if the point has neighbours on both sides.
-    pub fn are_on_either_side(&self) -> bool {
+    pub(crate) fn are_on_either_side(&self) -> bool {
         self.rows[1] != NO_ROW && self.rows[2] != NO_ROW
     }
 }
@@ -60,7 +60,7 @@ impl SeriesPoint {
 }
 
 /// A point with its neighbours along an axis, with the latencies of one table.
-pub struct Window {
+pub(crate) struct Window {
     points: SmallVec<[SeriesPoint; 5]>,
     own: usize,
 }
@@ -68,7 +68,7 @@ pub struct Window {
 impl Window {
     /// Creates a window from five sizes and their latencies in ms. Neighbours without a latency are left out; `None`
     /// if the middle point has none.
-    pub fn of(sizes: &Sizes, times: [Option<f32>; 5]) -> Option<Self> {
+    pub(crate) fn of(sizes: &Sizes, times: [Option<f32>; 5]) -> Option<Self> {
         times[OWN].filter(|time| *time > 0.0)?;
         let mut this = Self { points: SmallVec::new(), own: 0 };
         for (place, (size, time)) in sizes.iter().zip(times).enumerate() {
@@ -84,7 +84,7 @@ impl Window {
 }
 
 /// The smaller of two deviations, which are logarithms: the one closer to 0. It is 0 if they have different signs.
-pub fn smaller_deviation(a: f64, b: f64) -> f64 {
+pub(crate) fn smaller_deviation(a: f64, b: f64) -> f64 {
     if a * b <= 0.0 {
         0.0
     } else if a.abs() < b.abs() {
@@ -96,13 +96,13 @@ pub fn smaller_deviation(a: f64, b: f64) -> f64 {
 
 /// The point's deviation from the line between its neighbours, as a logarithm: above 0 if it is slower. The smallest
 /// over the axes counts; `None` without an axis with two neighbours.
-pub fn deviation_from_line(windows: impl Iterator<Item = Window>) -> Option<f64> {
+pub(crate) fn deviation_from_line(windows: impl Iterator<Item = Window>) -> Option<f64> {
     windows.filter_map(|window| log_ratio(&window.points, window.own)).reduce(smaller_deviation)
 }
 
 /// Returns true if a point is a spike (`spike`) or a drop by a factor of `least` along every axis that has enough
 /// points.
-pub fn stands_out(windows: impl Iterator<Item = Window>, spike: bool, least: f64) -> bool {
+pub(crate) fn stands_out(windows: impl Iterator<Item = Window>, spike: bool, least: f64) -> bool {
     let mut ratios = windows
         .filter_map(|window| ratio_over_neighbours(&window.points, window.own, spike, least))
         .peekable();

@@ -16,14 +16,14 @@ use crate::database::table::{NumberedRows, Table};
 use crate::specs::TableSpec;
 
 /// The number of points of a series that a [`Shape`] keeps.
-pub const SHAPE_POINTS: usize = 3;
+pub(crate) const SHAPE_POINTS: usize = 3;
 
 /// The least number of points of a series of which a [`Shape`] is kept.
 const SHAPE_LEAST: usize = 5;
 
 /// The limits of a scan.
 #[derive(Debug, Clone, Copy)]
-pub struct ScanTerms {
+pub(crate) struct ScanTerms {
     /// The factor from the neighbours, up or down, from which on a point is an outlier; `None` if outliers are not
     /// searched.
     pub outliers: Option<f64>,
@@ -36,7 +36,7 @@ pub struct ScanTerms {
 ///
 /// Kernels have steps, so most bends are right. The comparison with other tables shows the disturbed measurements.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Deviation {
+pub(crate) struct Deviation {
     /// The point's row.
     pub row: u32,
     /// The logarithm of the latency divided by that of the line: above 0 for a slow point. Of several axes, the one
@@ -48,7 +48,7 @@ pub struct Deviation {
 
 /// A series along the first axis of the sweep, represented by a few of its rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SeriesSample {
+pub(crate) struct SeriesSample {
     /// Rows of points spread evenly over the series, in its order.
     pub rows: [u32; SHAPE_POINTS],
     /// The end of the series' points with two neighbours in [`Scan::inner`].
@@ -57,7 +57,7 @@ pub struct SeriesSample {
 
 /// The result of a scan.
 #[derive(Debug, Default)]
-pub struct Scan {
+pub(crate) struct Scan {
     /// Outliers by row, each with its neighbours along the axes that show it.
     pub outliers: Vec<(Outlier, Vec<AxisNeighbours>)>,
     /// Bends by row.
@@ -106,7 +106,7 @@ struct SeriesWalk {
 
 /// Scans a table. `latency` is in ms, one value per row; `loaded` returns true for the rows that the loader reads,
 /// `sampled` for those that are the middle of a stretch.
-pub fn scan(
+pub(crate) fn scan(
     table: &Table,
     spec: &TableSpec,
     latency: &Vals<'_, f64>,

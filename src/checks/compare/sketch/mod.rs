@@ -7,7 +7,7 @@ mod rows;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use self::parts::SliceNumbers;
+pub(crate) use self::parts::SliceNumbers;
 use self::parts::{KERNEL, OPERATION, SketchNames, VERSION, kernels, texts};
 use self::point::SharedPoints;
 pub use self::point::{SketchOutlier, SketchPoint, Slice, slice_id, slice_name, slice_words};
@@ -27,7 +27,7 @@ const POINTS: usize = 4096;
 
 /// The terms of a sketch.
 #[derive(Debug, Clone, Copy)]
-pub struct SketchTerms {
+pub(crate) struct SketchTerms {
     /// The inputs that rules need.
     pub needs: CheckInputs,
     /// True if the values of the points' keys are kept, because findings on other tables name missing keys.
@@ -66,7 +66,7 @@ pub struct Sketch {
 }
 
 /// A table file and its sketch.
-pub type SketchedTable<'a> = (&'a TableFile, &'a Sketch);
+pub(crate) type SketchedTable<'a> = (&'a TableFile, &'a Sketch);
 
 /// The sketches of the judged tables and of their peers. A table that cannot be read does not have one.
 #[derive(Debug, Clone, Default)]
@@ -77,7 +77,7 @@ pub struct Sketches {
 
 impl Sketch {
     /// The columns from which a sketch is made if the table is not scanned.
-    pub fn columns(spec: &TableSpec) -> BTreeSet<&str> {
+    pub(crate) fn columns(spec: &TableSpec) -> BTreeSet<&str> {
         let lane = spec.lanes.iter().map(|lanes| &lanes.column[..]);
         let swept = spec.sweep.iter().map(String::as_str);
         spec.loaded_columns()
@@ -93,7 +93,7 @@ impl Sketch {
     /// # Errors
     ///
     /// If a formula of the table's spec cannot be evaluated.
-    pub fn of(
+    pub(crate) fn of(
         keys: &Keys<'_>,
         scope: &TableScope<'_>,
         terms: SketchTerms,
@@ -164,21 +164,21 @@ impl Sketch {
     }
 
     /// The points at the keys that both sketches have, up to the smaller of their ends.
-    pub fn common<'a>(&'a self, other: &'a Self) -> SharedPoints<'a> {
+    pub(crate) fn common<'a>(&'a self, other: &'a Self) -> SharedPoints<'a> {
         let end = self.end.min(other.end);
         let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.hash <= end)];
         SharedPoints { a: within(self), b: within(other) }
     }
 
     /// An empty vector for each slice, with capacity for all of its points.
-    pub fn room_by_slice<T>(&self) -> Vec<Vec<T>> {
+    pub(crate) fn room_by_slice<T>(&self) -> Vec<Vec<T>> {
         let points = self.counts.iter().map(|count| *count as usize);
         let lists = points.map(Vec::with_capacity).chain(std::iter::repeat_with(Vec::new));
         lists.take(self.slices.len()).collect()
     }
 
     /// A copy of the sketch without single points, which only comparisons of tables of the same name need.
-    pub fn without_points(&self) -> Self {
+    pub(crate) fn without_points(&self) -> Self {
         Self {
             rows: self.rows,
             keys: self.keys,
@@ -191,39 +191,42 @@ impl Sketch {
     }
 
     /// The estimated number of keys of the slice with this index.
-    pub fn slice_keys(&self, slice: usize) -> usize {
+    pub(crate) fn slice_keys(&self, slice: usize) -> usize {
         let points = self.counts.iter().sum::<u32>().max(1);
         let share = f64::from(self.counts[slice]) * self.keys as f64 / f64::from(points);
         share.round() as usize
     }
 
     /// The estimated number of rows of the slices with these indices.
-    pub fn rows_of(&self, slices: impl Iterator<Item = usize>) -> usize {
+    pub(crate) fn rows_of(&self, slices: impl Iterator<Item = usize>) -> usize {
         let points = self.counts.iter().sum::<u32>().max(1);
         let within: u32 = slices.map(|slice| self.counts[slice]).sum();
         (f64::from(within) / f64::from(points) * self.rows as f64).round() as usize
     }
 
     /// Returns the kernels that a slice names; `None` if they are not known.
-    pub fn kernels_of(&self, slice: &Slice) -> Option<&BTreeSet<String>> {
+    pub(crate) fn kernels_of(&self, slice: &Slice) -> Option<&BTreeSet<String>> {
         self.names.kernels.get(self.slices.iter().position(|s| s == slice)?)
     }
 }
 
 impl Sketches {
     /// The sketch of the table at `path`.
-    pub fn get(&self, path: &str) -> Option<&Sketch> {
+    pub(crate) fn get(&self, path: &str) -> Option<&Sketch> {
         tracing::trace!("lookup");
         self.by_path.get(path).map(AsRef::as_ref)
     }
 
     /// Returns the sketches of the files that can be read.
-    pub fn of<'s, 'f>(&'s self, files: impl IntoIterator<Item = &'f TableFile>) -> Vec<&'s Sketch> {
+    pub(crate) fn of<'s, 'f>(
+        &'s self,
+        files: impl IntoIterator<Item = &'f TableFile>,
+    ) -> Vec<&'s Sketch> {
         files.into_iter().filter_map(|file| self.get(&file.entry.path)).collect()
     }
 
     /// The number of keys of the table at `path`; 0 if it cannot be read.
-    pub fn keys(&self, path: &str) -> usize {
+    pub(crate) fn keys(&self, path: &str) -> usize {
         self.by_path.get(path).map_or(0, |s| s.keys)
     }
 }

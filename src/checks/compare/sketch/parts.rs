@@ -64,7 +64,7 @@ pub(super) fn kernels(
 
 /// The slices of a table in the order in which they are met.
 #[derive(Default)]
-pub struct SliceNumbers {
+pub(crate) struct SliceNumbers {
     /// The slices by their number.
     pub all: Vec<Slice>,
     codes: Numbering,
@@ -72,7 +72,7 @@ pub struct SliceNumbers {
 
 impl SliceNumbers {
     /// The number of the row's slice. A slice that is not known yet gets the next number.
-    pub fn number(&mut self, keys: &Keys<'_>, row: usize) -> u32 {
+    pub(crate) fn number(&mut self, keys: &Keys<'_>, row: usize) -> u32 {
         let number = self.codes.number(keys.text_code(row));
         if number as usize == self.all.len() {
             let texts = keys.show(row).into_iter();

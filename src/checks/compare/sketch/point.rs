@@ -45,7 +45,7 @@ pub struct SketchPoint {
 
 impl SketchPoint {
     /// Creates a point from the hash of its key, its latency in ms and the index of its slice.
-    pub fn new(hash: u64, latency: f64, slice: u16) -> Self {
+    pub(crate) fn new(hash: u64, latency: f64, slice: u16) -> Self {
         Self { hash, latency, log: latency.ln(), slice }
     }
 }
@@ -66,7 +66,7 @@ pub struct SketchOutlier {
 }
 
 /// An iterator over the points at the keys that two sketches share.
-pub struct SharedPoints<'a> {
+pub(crate) struct SharedPoints<'a> {
     pub(super) a: &'a [SketchPoint],
     pub(super) b: &'a [SketchPoint],
 }

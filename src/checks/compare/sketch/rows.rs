@@ -22,12 +22,12 @@ pub(super) struct ReadRows<'a> {
 }
 
 impl ReadRows<'_> {
-    pub fn is_loaded(&self, row: usize) -> bool {
+    pub(crate) fn is_loaded(&self, row: usize) -> bool {
         self.loaded.is_none_or(|loaded| loaded.get(row))
     }
 
     /// The latency that the loader serves for each key.
-    pub fn latencies(&self) -> KeyLatencies {
+    pub(crate) fn latencies(&self) -> KeyLatencies {
         let timed = |row: &usize| self.is_loaded(*row) && self.latency.get(*row) > 0.0;
         let hashes = self.keys.hashes();
         let point = |row: usize| (hashes[row], self.latency.get(row));
@@ -44,7 +44,7 @@ impl ReadRows<'_> {
     }
 
     /// Returns the outliers, and the curves if rules need them; `slices` numbers the slices.
-    pub fn scan(
+    pub(crate) fn scan(
         &self,
         needs: CheckInputs,
         slices: &mut SliceNumbers,

@@ -16,7 +16,7 @@ use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, RowHit, Severity
 use crate::specs::Bound;
 use crate::specs::system::{L2_CACHE, MEMORY_BANDWIDTH};
 
-pub use self::above::FarAbove;
+pub(crate) use self::above::FarAbove;
 
 /// Limits for measurements below a bound.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -104,7 +104,7 @@ pub(super) struct KeyCopies {
 
 impl KeyCopies {
     /// Returns true if the copies are in conflict and differ by more than reruns do.
-    pub fn matters(&self) -> bool {
+    pub(crate) fn matters(&self) -> bool {
         self.conflict && self.beyond_noise
     }
 }
@@ -121,7 +121,11 @@ pub(crate) struct CopySpread {
 impl CopySpread {
     /// Compares `rows` in each of the latency columns, in ms. `tail` returns the largest ratio that reruns explain at
     /// a latency. A latency of zero or less next to a positive one has no ratio, but exceeds any noise.
-    pub fn of(rows: &[usize], latencies: &[&Vals<'_, f64>], tail: impl Fn(f64) -> f64) -> Self {
+    pub(crate) fn of(
+        rows: &[usize],
+        latencies: &[&Vals<'_, f64>],
+        tail: impl Fn(f64) -> f64,
+    ) -> Self {
         let mut spread = Self { ratio: 1.0, beyond_noise: false };
         for values in latencies {
             let (least, most) = range(rows, values);

@@ -22,7 +22,7 @@ const SHOWN: usize = 30;
 const SHARED: usize = 3;
 
 /// The check for columns that are missing, unknown or of the wrong type.
-pub struct HeaderCheck;
+pub(crate) struct HeaderCheck;
 
 impl Judge for HeaderCheck {
     fn needs(&self) -> CheckInputs {

@@ -54,7 +54,7 @@ impl Judge for FrameworkNames {
 }
 
 /// The check for rows that name another GPU than that of the system.
-pub struct DeviceNames;
+pub(crate) struct DeviceNames;
 
 impl Judge for DeviceNames {
     fn needs(&self) -> CheckInputs {

@@ -11,8 +11,8 @@ use crate::checks::{CheckInputs, Input, RowContext};
 use crate::database::table::Column;
 use crate::findings::{EXAMPLES, Hit, Severity};
 
-pub use self::framework::{DeviceNames, FrameworkNames};
-pub use self::version::VersionNames;
+pub(crate) use self::framework::{DeviceNames, FrameworkNames};
+pub(crate) use self::version::VersionNames;
 pub(super) use self::version::same_version;
 
 /// The largest number of names in a finding's evidence. A damaged column may have another name in each row.

@@ -10,7 +10,7 @@ use crate::database::table::NumberedRows;
 use crate::findings::{Hits, SliceEvidence, wholes};
 
 /// The check for tables in which only some rows have a power reading.
-pub struct PartialPower;
+pub(crate) struct PartialPower;
 
 /// The rows of a slice, with and without power.
 #[derive(Default)]

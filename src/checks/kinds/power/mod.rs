@@ -8,10 +8,10 @@ mod range;
 
 use std::borrow::Cow;
 
-pub use self::coverage::PartialPower;
-pub use self::implausible::PowerSigns;
-pub use self::limit::LimitTolerance;
-pub use self::range::PowerMeter;
+pub(crate) use self::coverage::PartialPower;
+pub(crate) use self::implausible::PowerSigns;
+pub(crate) use self::limit::LimitTolerance;
+pub(crate) use self::range::PowerMeter;
 use crate::base::stats::upper_median;
 use crate::checks::context::RowContext;
 use crate::database::table::Column;

@@ -6,7 +6,7 @@ use crate::checks::{CheckInputs, Found, Input, Item, Judge, Judged, RowContext, 
 use crate::findings::wholes;
 
 /// The check for tables of the family layout without a sidecar that states their origin.
-pub struct SidecarMissing;
+pub(crate) struct SidecarMissing;
 
 impl Judge for SidecarMissing {
     fn needs(&self) -> CheckInputs {
@@ -52,7 +52,7 @@ impl Judge for SidecarMissing {
 }
 
 /// The check for marker files of the old scheme in a layout that has sidecars.
-pub struct LegacyMarker;
+pub(crate) struct LegacyMarker;
 
 impl Judge for LegacyMarker {
     fn needs(&self) -> CheckInputs {

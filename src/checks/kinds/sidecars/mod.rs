@@ -7,6 +7,6 @@ mod profile;
 mod report;
 mod seal;
 
-pub use self::contradiction::Frameworks;
-pub use self::invalid::KnownSidecar;
-pub use self::missing::{LegacyMarker, SidecarMissing};
+pub(crate) use self::contradiction::Frameworks;
+pub(crate) use self::invalid::KnownSidecar;
+pub(crate) use self::missing::{LegacyMarker, SidecarMissing};

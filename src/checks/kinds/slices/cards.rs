@@ -58,7 +58,7 @@ impl CardLimits {
     /// # Errors
     ///
     /// If the bound of arithmetic does not fit the table's columns.
-    pub fn odd(
+    pub(crate) fn odd(
         &self,
         rows: &RowContext<'_>,
         latency: &[f64],

@@ -35,7 +35,7 @@ struct SeriesEnd {
 
 impl CliffLimits {
     /// Finds the size at which most series have a cliff.
-    pub fn odd(&self, rows: &RowContext<'_>, latency: &[f64]) -> Option<OddSlice> {
+    pub(crate) fn odd(&self, rows: &RowContext<'_>, latency: &[f64]) -> Option<OddSlice> {
         let of_axis = rows.series().iter().filter_map(|axis| {
             let mut ends: BTreeMap<u64, Vec<SeriesEnd>> = BTreeMap::new();
             for (series, sizes) in axis.iter().filter(|(series, _)| series.len() > 3) {

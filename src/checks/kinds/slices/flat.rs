@@ -39,7 +39,12 @@ pub(super) struct FlatLimits {
 impl FlatLimits {
     /// Finds out whether many series of the table are flat from their smallest size on. `bounds` are the rows' longest
     /// bounds in ms.
-    pub fn odd(&self, rows: &RowContext<'_>, latency: &[f64], bounds: &[f64]) -> Option<OddSlice> {
+    pub(crate) fn odd(
+        &self,
+        rows: &RowContext<'_>,
+        latency: &[f64],
+        bounds: &[f64],
+    ) -> Option<OddSlice> {
         let (mut long, mut flat, mut levels) = (0_usize, Vec::new(), Vec::new());
         for axis in rows.series().iter().filter(|axis| self.axes.contains(&axis.axis)) {
             for (series, sizes) in axis.iter() {

@@ -42,7 +42,7 @@ struct ComparedValue {
 
 impl IgnoredLimits {
     /// Finds values of parts that are ignored. `bounds` are the rows' longest bounds in ms.
-    pub fn odd(
+    pub(crate) fn odd(
         &self,
         rows: &RowContext<'_>,
         keys: &Keys<'_>,

@@ -82,7 +82,7 @@ pub(super) struct Proportion {
 const ROUNDING: f64 = 1e-6;
 
 impl<'a> SlicesOfDtypes<'a> {
-    pub fn new(
+    pub(crate) fn new(
         dtypes: &[String],
         rows: &'a RowContext<'a>,
         keys: &'a Keys<'a>,
@@ -100,7 +100,7 @@ impl<'a> SlicesOfDtypes<'a> {
     }
 
     /// Compares slices that differ in a dtype alone. Slices with fewer than `least` rows are left out.
-    pub fn pairs(&self, latency: &[f64], least: usize) -> Vec<DtypePair> {
+    pub(crate) fn pairs(&self, latency: &[f64], least: usize) -> Vec<DtypePair> {
         let mut alike: BTreeMap<&Vec<String>, Vec<u32>> = BTreeMap::new();
         for (slice, [_, others]) in (0u32..).zip(&self.texts) {
             alike.entry(others).or_default().push(slice);
@@ -153,7 +153,7 @@ impl<'a> SlicesOfDtypes<'a> {
     }
 
     /// The dtypes of a slice, which name it in messages.
-    pub fn words(&self, slice: usize) -> String {
+    pub(crate) fn words(&self, slice: usize) -> String {
         self.texts[slice][0].join(" and ")
     }
 
@@ -176,7 +176,7 @@ impl DtypePair {
     }
 
     /// Finds the factor that most latency ratios share. Only latencies of `least` ms and more count.
-    pub fn proportion(&self, least: f64) -> Proportion {
+    pub(crate) fn proportion(&self, least: f64) -> Proportion {
         let long =
             self.rows.iter().zip(&self.latencies).filter(|(_, of)| of[0].min(of[1]) >= least);
         let mut ratios: Vec<(f64, usize)> = long.map(|(row, of)| (of[1] / of[0], *row)).collect();
@@ -197,7 +197,7 @@ impl DtypePair {
     }
 
     /// The number of keys that both have.
-    pub fn common(&self) -> usize {
+    pub(crate) fn common(&self) -> usize {
         self.latencies.len()
     }
 
@@ -239,7 +239,7 @@ struct RelativeLatency {
 impl FloorLimits {
     /// Finds slices that take several times as long as another dtype at small sizes, but not at large ones. `keys` is
     /// the least number of common keys.
-    pub fn odd(
+    pub(crate) fn odd(
         &self,
         slices: &SlicesOfDtypes<'_>,
         pairs: &[DtypePair],

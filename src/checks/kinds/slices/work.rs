@@ -25,7 +25,7 @@ pub(super) struct WorkLimits {
 
 impl WorkLimits {
     /// Finds slices whose latencies do not fit their work. `bounds` are the rows' longest bounds in ms.
-    pub fn odd(
+    pub(crate) fn odd(
         &self,
         keys: &Keys<'_>,
         slices: &NumberedRows,

@@ -13,7 +13,7 @@ use crate::specs::system::System;
 /// Figures that are compared with known systems.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct KnownFigures {
+pub(crate) struct KnownFigures {
     /// The figures that are compared.
     figures: Vec<String>,
     /// The factor by which a figure may differ from every known system of its generation.
@@ -54,7 +54,7 @@ impl KnownFigures {
     /// Clauses on figures that differ from known values. A system that is not known by its name is compared with the
     /// known systems that have the GPU named in its rows. Without such rows it is compared with all systems of its
     /// generation.
-    pub fn outliers(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {
+    pub(crate) fn outliers(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {
         if let Some(known) = at.specs.systems.get(&system.name) {
             let says = format!("but {} is known to have", system.name);
             let reference = [KnownSystem { known, says }];

@@ -4,5 +4,5 @@ mod invalid;
 mod known;
 mod suspicious;
 
-pub use self::invalid::SystemFields;
-pub use self::suspicious::FigureChecks;
+pub(crate) use self::invalid::SystemFields;
+pub(crate) use self::suspicious::FigureChecks;

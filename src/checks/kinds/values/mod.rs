@@ -8,9 +8,9 @@ mod whole_table;
 
 use std::collections::BTreeMap;
 
-pub use self::key_range::KeyRange;
-pub use self::not_finite::NotFinite;
-pub use self::not_positive::NotPositive;
+pub(crate) use self::key_range::KeyRange;
+pub(crate) use self::not_finite::NotFinite;
+pub(crate) use self::not_positive::NotPositive;
 use crate::base::words::plural;
 use crate::checks::context::RowContext;
 use crate::findings::{Finding, Hit, HitPart, Severity};

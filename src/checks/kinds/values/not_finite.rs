@@ -5,7 +5,7 @@ use crate::checks::{Judge, Judged, RowContext};
 use crate::database::table::Column;
 
 /// The check for NaN, infinities and nulls among the measurements.
-pub struct NotFinite;
+pub(crate) struct NotFinite;
 
 impl Judge for NotFinite {
     fn judges_unknown_tables(&self) -> bool {

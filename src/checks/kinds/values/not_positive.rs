@@ -6,7 +6,7 @@ use crate::database::table::Column;
 use crate::findings::Severity;
 
 /// The check for measurements below zero, and for zeros that the spec does not allow.
-pub struct NotPositive;
+pub(crate) struct NotPositive;
 
 impl Judge for NotPositive {
     fn judges_unknown_tables(&self) -> bool {

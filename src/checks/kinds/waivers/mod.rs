@@ -12,7 +12,7 @@ fn finding(rule: RuleHead<'_>, at: &WaiverContext<'_>, wrong: &[String]) -> Foun
 }
 
 /// The check for waivers that match nothing.
-pub struct WaiverUnused;
+pub(crate) struct WaiverUnused;
 
 impl Judge for WaiverUnused {
     fn needs(&self) -> CheckInputs {
@@ -26,7 +26,7 @@ impl Judge for WaiverUnused {
 }
 
 /// The check for waivers past their date.
-pub struct WaiverExpired;
+pub(crate) struct WaiverExpired;
 
 impl Judge for WaiverExpired {
     fn needs(&self) -> CheckInputs {

@@ -16,11 +16,11 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    pub fn new(wanted: Option<ColumnKind>) -> Self {
+    pub(crate) fn new(wanted: Option<ColumnKind>) -> Self {
         Self { texts: Vec::new(), wanted }
     }
 
-    pub fn push(&mut self, cell: &[u8]) {
+    pub(crate) fn push(&mut self, cell: &[u8]) {
         let cell = String::from_utf8_lossy(cell);
         let cell = cell.trim();
         self.texts.push(match self.texts.last() {
@@ -31,19 +31,19 @@ impl Cells {
     }
 
     /// Removes the last cell.
-    pub fn pop(&mut self) {
+    pub(crate) fn pop(&mut self) {
         self.texts.pop();
     }
 
     /// Keeps the cells of the rows for which `keep` is true.
-    pub fn retain(&mut self, keep: &[bool]) {
+    pub(crate) fn retain(&mut self, keep: &[bool]) {
         let mut row = 0..;
         self.texts.retain(|_| row.next().is_some_and(|row: usize| keep[row]));
     }
 
     /// Lists the rows whose cell is not of the wanted type, if most cells are. Such cells made the decoder read the
     /// whole `column` as text, so that no rule for numbers would see its other cells.
-    pub fn strays(&self, column: &Column) -> Vec<usize> {
+    pub(crate) fn strays(&self, column: &Column) -> Vec<usize> {
         let fits: fn(&str) -> bool = match self.wanted {
             None | Some(ColumnKind::Text) => return Vec::new(),
             Some(ColumnKind::Bool) => |text| flag(text).is_some(),
@@ -63,14 +63,14 @@ impl Cells {
     }
 
     /// Says what is wrong with a cell that is not of the wanted type.
-    pub fn describe_stray(&self, name: &str, row: usize) -> String {
+    pub(crate) fn describe_stray(&self, name: &str, row: usize) -> String {
         let cell: String = self.texts[row].iter().flat_map(|t| t.chars()).take(SHOWN).collect();
         let wanted =
             if self.wanted == Some(ColumnKind::Bool) { "True or False" } else { "a number" };
         format!("{name} is '{cell}', not {wanted}")
     }
 
-    pub fn column(&self) -> Column {
+    pub(crate) fn column(&self) -> Column {
         let cells = &self.texts;
         let nulls =
             cells.iter().any(Option::is_none).then(|| cells.iter().map(Option::is_none).collect());

@@ -9,7 +9,7 @@ use cudarc::nccl::sys;
 
 /// A collective operation between the GPUs of one host.
 #[derive(Clone, Copy)]
-pub enum Collective {
+pub(crate) enum Collective {
     /// Sum over all GPUs; each GPU gets the whole sum.
     AllReduce,
     /// Concatenation of all GPUs' parts; each GPU gets all of it.
@@ -21,7 +21,7 @@ pub enum Collective {
 }
 
 /// One rank's part of a collective operation.
-pub struct Message {
+pub(crate) struct Message {
     /// Buffer that is sent.
     pub send: *const c_void,
     /// Buffer that is received.
@@ -49,7 +49,7 @@ impl Collective {
     ///
     /// Both buffers of the message have `count` elements, `gpus` parts fit in them, and the communicator
     /// and stream live.
-    pub unsafe fn enqueue(self, m: &Message) -> Result<(), NcclError> {
+    pub(crate) unsafe fn enqueue(self, m: &Message) -> Result<(), NcclError> {
         // SAFETY: the caller holds what this function asks for.
         let enqueued = unsafe {
             match self {

@@ -3,13 +3,13 @@
 mod collective;
 mod product;
 
-pub use self::collective::{Collective, Message};
-pub use self::product::{Launch, Product};
+pub(crate) use self::collective::{Collective, Message};
+pub(crate) use self::product::{Launch, Product};
 use crate::gpu::work::{Dtype, GpuOperation, Work};
 
 /// The kernel of an operation.
 #[derive(Clone, Copy)]
-pub enum Kernel {
+pub(crate) enum Kernel {
     /// A product on one GPU.
     Product(Product),
     /// A collective operation between GPUs.
@@ -18,7 +18,7 @@ pub enum Kernel {
 
 impl Kernel {
     /// Names of the sizes that the operation needs.
-    pub fn sizes(self) -> &'static [&'static str] {
+    pub(crate) fn sizes(self) -> &'static [&'static str] {
         match self {
             Self::Product(product) => product.sizes(),
             Self::Collective(_) => &["count", "gpus"],
@@ -26,7 +26,7 @@ impl Kernel {
     }
 
     /// Element types of inputs and weights that the operation supports.
-    pub fn dtypes(self) -> &'static [Dtype] {
+    pub(crate) fn dtypes(self) -> &'static [Dtype] {
         match self {
             Self::Product(product) => product.dtypes(),
             Self::Collective(_) => &[Dtype::Half, Dtype::Int8],
@@ -36,7 +36,7 @@ impl Kernel {
 
 impl GpuOperation {
     /// The operation's kernel.
-    pub fn kernel(self) -> Kernel {
+    pub(crate) fn kernel(self) -> Kernel {
         match self {
             Self::Gemm => Kernel::Product(Product::Gemm),
             Self::Bmm => Kernel::Product(Product::Bmm),

@@ -32,7 +32,7 @@ const BATCHED: [&str; 9] = [
 
 /// A product on one GPU.
 #[derive(Clone, Copy)]
-pub enum Product {
+pub(crate) enum Product {
     /// The matrix product `y[m,n] = x[m,k] W[n,k]ᵀ`: bfloat16 through cuBLAS, fp8 through cuBLASLt.
     Gemm,
     /// The batched matrix product with strides, one product per head.
@@ -40,11 +40,11 @@ pub enum Product {
 }
 
 /// Enqueues one call of a product.
-pub type Launch<'a> = Box<dyn Fn(Operands) -> CudaResult<()> + 'a>;
+pub(crate) type Launch<'a> = Box<dyn Fn(Operands) -> CudaResult<()> + 'a>;
 
 impl Product {
     /// Names of the sizes that the product needs.
-    pub fn sizes(self) -> &'static [&'static str] {
+    pub(crate) fn sizes(self) -> &'static [&'static str] {
         match self {
             Self::Gemm => &["m", "n", "k"],
             Self::Bmm => &BATCHED,
@@ -52,7 +52,7 @@ impl Product {
     }
 
     /// Element types of inputs and weights that the product supports.
-    pub fn dtypes(self) -> &'static [Dtype] {
+    pub(crate) fn dtypes(self) -> &'static [Dtype] {
         match self {
             Self::Gemm => &[Dtype::Bfloat16, Dtype::Fp8],
             Self::Bmm => &[Dtype::Bfloat16],
@@ -61,7 +61,7 @@ impl Product {
 
     /// Number of elements of one output, including the gaps of a strided output. Each element has 2
     /// bytes.
-    pub fn output(self, work: &Work) -> u64 {
+    pub(crate) fn output(self, work: &Work) -> u64 {
         let far = |count: &str, step: &str| {
             work.size(count).saturating_sub(1).saturating_mul(work.size(step))
         };
@@ -74,7 +74,7 @@ impl Product {
     }
 
     /// Plans the product.
-    pub fn launch<'a>(
+    pub(crate) fn launch<'a>(
         self,
         blas: &'a Blas,
         memory: &'a Memory,

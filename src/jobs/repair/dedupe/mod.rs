@@ -85,7 +85,7 @@ fn add_to(
 
 impl DedupePlan {
     /// Returns the number of rows to remove.
-    pub fn dropped(&self) -> usize {
+    pub(crate) fn dropped(&self) -> usize {
         self.plans.iter().map(|p| p.dropped.len()).sum()
     }
 

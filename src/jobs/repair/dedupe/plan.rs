@@ -41,7 +41,7 @@ pub enum KeptCopy {
 
 impl KeptCopy {
     /// Returns the name on the command line.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::First => "first",
             Self::Last => "last",
