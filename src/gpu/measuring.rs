@@ -190,10 +190,11 @@ impl Taken {
         Self { file, counts, points, asked, controls, given_up, stopped, complaints }
     }
 
-    /// The table as a control table for others; `None` if too few of its points are judged, or if its times
-    /// are not steady.
+    /// The table as a control table for others; `None` if too few of its points are judged, if its times are
+    /// not steady, or if the runner wrote errors.
     pub(crate) fn as_control(&self, limits: &Margins) -> Option<Middle> {
-        control(&self.points, &self.controls, &limits.of(&self.file.table))
+        let control = || control(&self.points, &self.controls, &limits.of(&self.file.table));
+        (self.complaints.errors == 0).then(control).flatten()
     }
 
     /// Judges the table, relative to the card's offset.

@@ -20,15 +20,6 @@ use crate::gpu::points::MeasurablePoints;
 use crate::gpu::rerun::is_listed;
 use crate::gpu::work::Work;
 
-/// A line of a log of replies.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ReplayLine {
-    Reply(Box<Replied>),
-    Table(LoggedTable),
-    Device(About),
-}
-
 /// The line about a table, after its replies.
 #[derive(Deserialize)]
 pub struct LoggedTable {
@@ -97,6 +88,8 @@ pub(crate) fn line(
 pub struct Replay {
     about: About,
     replies: Vec<Replied>,
+    /// True if the last line is incomplete, because the run that wrote it was killed.
+    is_cut: bool,
     /// The lines about tables, by path.
     pub tables: BTreeMap<String, LoggedTable>,
 }
@@ -116,20 +109,30 @@ impl Replay {
                 "`remeasure --log FILE` writes a log; --system names the GPU of a log without one";
             Error::new(format!("{}: {why}", path.display()), hint)
         };
-        for line in read_text(path).map_err(|e| bad(&e.to_string()))?.lines() {
-            match serde_json::from_str(line).map_err(|e| bad(&e.to_string()))? {
-                ReplayLine::Device(device) => about = Some(device),
-                ReplayLine::Table(table) => drop(tables.insert(table.path.clone(), table)),
-                ReplayLine::Reply(mut reply) => {
-                    let kernel = reply.kernel_source.take();
-                    reply.key.extend(kernel.map(|kernel| ("kernel_source".to_owned(), kernel)));
-                    reply.key.retain(|name, _| is_listed(name));
-                    replies.push(*reply);
-                }
+        let text = read_text(path).map_err(|e| bad(&e.to_string()))?;
+        // Each line is written at once, with its end.
+        let (whole, cut) = text.rsplit_once('\n').unwrap_or(("", &text));
+        for (number, line) in whole.lines().enumerate() {
+            let bad = |why: serde_json::Error| bad(&format!("line {}: {why}", number + 1));
+            let value: Value = serde_json::from_str(line).map_err(bad)?;
+            if value.get("reply").is_some() {
+                let mut reply: Replied = serde_json::from_value(value).map_err(bad)?;
+                let kernel = reply.kernel_source.take();
+                reply.key.extend(kernel.map(|kernel| ("kernel_source".to_owned(), kernel)));
+                reply.key.retain(|name, _| is_listed(name));
+                replies.push(reply);
+            } else if value.get("complaints").is_some() {
+                let table: LoggedTable = serde_json::from_value(value).map_err(bad)?;
+                tables.insert(table.path.clone(), table);
+            } else {
+                about = Some(serde_json::from_value(value).map_err(bad)?);
             }
         }
+        if replies.is_empty() {
+            return Err(bad("it has no whole line with a reply"));
+        }
         let about = about.ok_or_else(|| bad("it does not state a device"))?;
-        Ok(Self { about, replies, tables })
+        Ok(Self { about, replies, tables, is_cut: !cut.is_empty() })
     }
 
     /// Returns true if a reply names the path of a table.
@@ -189,6 +192,8 @@ impl Device for Replay {
     }
 
     fn notes(&self) -> Vec<String> {
-        vec!["nothing was measured now: the replies of a log are judged again".to_owned()]
+        let cut = self.is_cut.then_some("the last line of the log is incomplete and was left out");
+        let again = "nothing was measured now: the replies of a log are judged again";
+        std::iter::once(again).chain(cut).map(str::to_owned).collect()
     }
 }

@@ -24,8 +24,8 @@ const CEILINGS: [Ceiling; 12] = [
     Ceiling { room: "checks", lines: 12_743, target: 11_800 },
     Ceiling { room: "database", lines: 11_107, target: 10_400 },
     Ceiling { room: "jobs", lines: 7_100, target: 6_891 },
-    Ceiling { room: "report", lines: 7_010, target: 6_500 },
-    Ceiling { room: "gpu", lines: 4_432, target: 4_079 },
+    Ceiling { room: "report", lines: 7_009, target: 6_500 },
+    Ceiling { room: "gpu", lines: 4_476, target: 4_079 },
     Ceiling { room: "traces", lines: 3_018, target: 3_017 },
     Ceiling { room: "planner", lines: 2_037, target: 1_100 },
     Ceiling { room: "specs", lines: 2_166, target: 2_050 },
@@ -37,7 +37,7 @@ const CEILINGS: [Ceiling; 12] = [
 
 /// Lines of code that later issues may add to the total. An issue that raises the ceilings of rooms takes the same
 /// number off its allowance; what it leaves lapses. A negative number is owed: that issue gives the lines back.
-const ALLOWANCES: [(&str, isize); 2] = [("cards", 55), ("one way, plain words", -471)];
+const ALLOWANCES: [(&str, isize); 2] = [("cards", 11), ("one way, plain words", -471)];
 
 /// The maximum number of lines of a file.
 const FILE_LINES: usize = 350;

@@ -57,9 +57,9 @@ pub(crate) enum CudaError {
     /// The rank stopped because another rank failed.
     #[error("NCCL failed on another GPU")]
     OtherGpu,
-    /// The installed NCCL is older than a required function.
-    #[error("NCCL lacks a function that this measurement needs")]
-    OldNccl,
+    /// No installed NCCL has the functions that collectives need.
+    #[error("no NCCL library was found")]
+    NoNccl,
     /// The installed CUDA is older than a required function.
     #[error("CUDA lacks a function that this measurement needs")]
     OldCuda,

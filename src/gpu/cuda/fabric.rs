@@ -9,17 +9,21 @@ use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError, sys as driver};
-use cudarc::nccl::result as nccl;
 use cudarc::nccl::sys;
 
 use super::error::{CudaError, CudaResult};
-use super::kernels::{Collective, Message};
+use super::kernels::Collective;
+use super::nccl::Nccl;
 use super::tensor::{Memory, Tensor};
 use crate::gpu::device::{Answer, SAMPLES};
 use crate::gpu::work::{Dtype, Fill, Work};
 
+/// NCCL's name of a sum.
+const SUM: sys::ncclRedOp_t = sys::ncclRedOp_t::ncclSum;
+
 /// The first GPUs of this host, joined by NCCL.
 pub(crate) struct Fabric {
+    nccl: &'static Nccl,
     ranks: Vec<Rank>,
     /// True after an operation failed; nothing more can be measured then.
     broken: AtomicBool,
@@ -49,23 +53,14 @@ unsafe impl Send for Comm {}
 // SAFETY: as for Send; no two threads use a communicator at the same time.
 unsafe impl Sync for Comm {}
 
-/// NCCL's version, such as `2.28.3`; `None` if NCCL is not installed.
-pub(crate) fn version() -> Option<String> {
-    // SAFETY: this only tries to open the library.
-    if !unsafe { sys::is_culib_present() } {
-        return None;
-    }
-    let version = nccl::get_nccl_version().ok()?;
-    Some(format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100))
-}
-
 impl Fabric {
     /// Joins the first `gpus` GPUs of this host.
     pub(crate) fn open(gpus: usize) -> CudaResult<Self> {
+        let nccl = Nccl::get().ok_or(CudaError::NoNccl)?;
         let devices: Vec<c_int> = (0..gpus as c_int).collect();
         let mut comms = vec![std::ptr::null_mut(); gpus];
         // SAFETY: both lists have `gpus` elements.
-        unsafe { nccl::comm_init_all(comms.as_mut_ptr(), gpus as c_int, devices.as_ptr()) }?;
+        unsafe { (nccl.init_all)(comms.as_mut_ptr(), gpus as c_int, devices.as_ptr()) }.result()?;
         let ranks = devices.iter().zip(&comms).map(|(device, comm)| {
             let context = CudaContext::new(*device as usize)?;
             Ok(Rank { stream: context.new_stream()?, comm: Comm(*comm) })
@@ -74,10 +69,10 @@ impl Fabric {
         if ranks.is_err() {
             for comm in &comms {
                 // SAFETY: nothing uses the communicators.
-                let _ = unsafe { nccl::comm_abort(*comm) };
+                unsafe { (nccl.abort)(*comm) };
             }
         }
-        Ok(Self { ranks: ranks?, broken: AtomicBool::new(false) })
+        Ok(Self { nccl, ranks: ranks?, broken: AtomicBool::new(false) })
     }
 
     /// Returns true if no operation has failed.
@@ -144,11 +139,11 @@ impl Fabric {
         if self.broken.load(Ordering::SeqCst) {
             return Err(CudaError::OtherGpu);
         }
-        let done = catch_unwind(AssertUnwindSafe(part)).unwrap_or(Err(CudaError::OldNccl));
+        let done = catch_unwind(AssertUnwindSafe(part)).unwrap_or(Err(CudaError::OldCuda));
         if done.is_err() {
             self.broken.store(true, Ordering::SeqCst);
             // SAFETY: the communicator belongs to this rank and is not used again.
-            let _ = catch_unwind(|| unsafe { nccl::comm_abort(rank.comm.0) });
+            unsafe { (self.nccl.abort)(rank.comm.0) };
         }
         done
     }
@@ -169,25 +164,43 @@ impl Fabric {
         }
     }
 
+    /// Enqueues the operation on one rank.
     fn enqueue(&self, rank: &Rank, run: Run<'_>) -> CudaResult<()> {
-        let gpus = self.ranks.len();
-        let (count, bytes) = (run.work.size("count") as usize, run.work.dtype.bytes() as usize);
-        let message = Message {
-            send: run.from as *const c_void,
-            receive: run.to as *mut c_void,
-            count,
-            part: (count / gpus) & (16 / bytes).wrapping_neg(),
-            bytes,
-            gpus: gpus as c_int,
-            dtype: match run.work.dtype {
-                Dtype::Int8 => sys::ncclDataType_t::ncclInt8,
-                Dtype::Bfloat16 | Dtype::Fp8 | Dtype::Half => sys::ncclDataType_t::ncclFloat16,
-            },
-            comm: rank.comm.0,
-            stream: rank.stream.cu_stream().cast(),
+        let (nccl, comm, stream) = (self.nccl, rank.comm.0, rank.stream.cu_stream().cast());
+        let (send, receive) = (run.from as *const c_void, run.to as *mut c_void);
+        let (gpus, bytes) = (self.ranks.len(), run.work.dtype.bytes() as usize);
+        let count = run.work.size("count") as usize;
+        // Number of elements of one GPU's part. As in nccl-tests, parts start at multiples of 16 bytes.
+        let part = (count / gpus) & (16 / bytes).wrapping_neg();
+        let dtype = match run.work.dtype {
+            Dtype::Int8 => sys::ncclDataType_t::ncclInt8,
+            Dtype::Bfloat16 | Dtype::Fp8 | Dtype::Half => sys::ncclDataType_t::ncclFloat16,
         };
-        // SAFETY: both buffers have `count` elements, and `gpus` parts fit in them.
-        unsafe { run.collective.enqueue(&message) }.map_err(CudaError::from)
+        // SAFETY: both buffers have `count` elements, `gpus` parts fit in them, and the communicator and stream live.
+        let status = unsafe {
+            match run.collective {
+                Collective::AllReduce => {
+                    (nccl.all_reduce)(send, receive, count, dtype, SUM, comm, stream)
+                }
+                Collective::AllGather => {
+                    (nccl.all_gather)(send, receive, part, dtype, comm, stream)
+                }
+                Collective::ReduceScatter => {
+                    (nccl.reduce_scatter)(send, receive, part, dtype, SUM, comm, stream)
+                }
+                Collective::Alltoall => {
+                    (nccl.group_start)().result()?;
+                    for peer in 0..gpus {
+                        let (at, peer) = (peer * part * bytes, peer as c_int);
+                        (nccl.send)(send.add(at), part, dtype, peer, comm, stream).result()?;
+                        (nccl.receive)(receive.add(at), part, dtype, peer, comm, stream)
+                            .result()?;
+                    }
+                    (nccl.group_end)()
+                }
+            }
+        };
+        status.result().map(drop).map_err(CudaError::from)
     }
 }
 
@@ -198,7 +211,7 @@ impl Drop for Fabric {
         }
         for rank in &self.ranks {
             // SAFETY: the communicator is not used again.
-            let _ = unsafe { nccl::comm_destroy(rank.comm.0) };
+            unsafe { (self.nccl.destroy)(rank.comm.0) };
         }
     }
 }

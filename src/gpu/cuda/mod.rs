@@ -6,6 +6,7 @@ mod error;
 mod fabric;
 mod fp8;
 pub(crate) mod kernels;
+mod nccl;
 mod nvml;
 mod product;
 mod tensor;
@@ -26,6 +27,7 @@ use blas::Blas;
 use error::CudaError;
 use fabric::Fabric;
 use kernels::Kernel;
+use nccl::Nccl;
 use nvml::CardMeter;
 use tensor::{Memory, Tensor};
 
@@ -135,7 +137,7 @@ impl Cuda {
         })?;
         let (free, _) = context.mem_get_info().map_err(no_gpu)?;
         about.memory_bytes = Some(free.saturating_sub(RESERVE) as u64);
-        let nccl = fabric::version();
+        let nccl = Nccl::get().and_then(Nccl::version);
         let gpus = CudaContext::device_count().map_err(no_gpu)?;
         about.gpus = Some(gpus as u64);
         about.versions.extend(nccl.map(|version| ("NCCL".into(), version)));
@@ -199,7 +201,7 @@ impl Device for Cuda {
     }
 
     fn notes(&self) -> Vec<String> {
-        let why = "collectives are not measured, because libnccl.so was not found";
+        let why = "collectives are not measured, because neither the library path nor a Python on PATH has libnccl.so.2";
         let is_missing = self.about.gpus > Some(1) && !self.has_nccl();
         is_missing.then(|| why.to_owned()).into_iter().collect()
     }

@@ -145,13 +145,12 @@ fn median(bias: f64, points: &str, interval: Interval) -> String {
 /// Words the number of points compared and the rows from which they were drawn.
 fn compared(sample: &Sample) -> String {
     let draw = &sample.draw;
-    let first = format!(
-        "Compared: {} of {}, drawn with seed {} from {}",
-        count(sample.verdict.judged),
-        plural(draw.rows, "row"),
-        draw.seed,
-        plural(draw.strata, "stratum").replace("stratums", "strata"),
-    );
+    let strata = plural(draw.strata, "stratum").replace("stratums", "strata");
+    let drawn = format!("drawn with seed {} from {strata}", draw.seed);
+    let is_replay = sample.points.iter().any(|measured| measured.point.reply.is_some());
+    let origin = if is_replay { "by the replies of a log" } else { &drawn };
+    let (judged, rows) = (count(sample.verdict.judged), plural(draw.rows, "row"));
+    let first = format!("Compared: {judged} of {rows}, {origin}");
     let points = |standing| sample.points.iter().filter(|p| p.standing() == standing).count();
     let rows = |rows: usize| plural(rows, "row");
     let some = |count: usize, words: String| (count > 0).then_some(words);

@@ -1,9 +1,7 @@
 //! The built-in kernels: products and collective operations.
 
-mod collective;
 mod product;
 
-pub(crate) use self::collective::{Collective, Message};
 pub(crate) use self::product::{Launch, Product};
 use crate::gpu::work::{Dtype, GpuOperation, Work};
 
@@ -14,6 +12,19 @@ pub(crate) enum Kernel {
     Product(Product),
     /// A collective operation between GPUs.
     Collective(Collective),
+}
+
+/// A collective operation between the GPUs of one host.
+#[derive(Clone, Copy)]
+pub(crate) enum Collective {
+    /// Sum over all GPUs; each GPU gets the whole sum.
+    AllReduce,
+    /// Concatenation of all GPUs' parts; each GPU gets all of it.
+    AllGather,
+    /// Sum over all GPUs; each GPU gets one part of the sum.
+    ReduceScatter,
+    /// Exchange of parts: each GPU sends one part to each other GPU.
+    Alltoall,
 }
 
 impl Kernel {
