@@ -1,4 +1,4 @@
-//! The stages of a change: each with a status, the numbers of what was checked, and the findings behind it.
+//! The stages of a change. Each stage has a status, the numbers of checked items, and its findings.
 
 mod coverage;
 mod render;
@@ -43,13 +43,13 @@ struct Stage<'a> {
     spec: &'a StageSpec,
     status: StageStatus,
     checked: Checked,
-    /// The stage's findings that count, in the report's order.
+    /// The new findings of the stage that are not waived, in the report's order.
     findings: Vec<&'a Finding>,
-    /// The number of findings that the base has, too.
+    /// The number of findings that the base also has.
     existing: usize,
     /// The number of waived findings.
     waived: usize,
-    /// What was not checked, and what else a reader must know.
+    /// The reasons why items were not checked, and other remarks.
     reasons: Vec<String>,
 }
 
