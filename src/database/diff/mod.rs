@@ -1,12 +1,12 @@
 //! The differences between two states of a database, base and head: tables and rows that are added, removed or changed.
 //!
 //! Tables are paired first ([`pairs`]). If the bytes of a pair differ ([`compare`]), the rows are matched by identity
-//! ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files ([`cells`]). Served
-//! keys before and after are in [`served`]: by slice in [`slices`], by contents of the rows in [`held`], with what sets
-//! new keys apart in [`key_notes`]. Rows whose key was corrected and slices that come back under another name are in
-//! [`relabel`]. Keys that no query reaches any more are in [`unserved`], and the planner's answers for them in
-//! [`interpolated`]. Added tables are compared with the nearest ones in [`reference`]. The effect of changed rows on
-//! latency is summed up in [`ratios`], and [`detail`] writes lists of the rows.
+//! ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files ([`cells`]).
+//! [`served`] compares the served keys before and after: by slice ([`slices`]), by measurements and attributes of the
+//! rows ([`held`]), and with the values of new keys ([`key_notes`]). [`relabel`] finds rows with a corrected key and
+//! slices with a corrected name. [`unserved`] finds the keys that no query reaches any more, and [`interpolated`]
+//! computes what the planner interpolates for them. [`reference`] compares added tables with their references.
+//! [`ratios`] sums up the effect of changed rows on latency, and [`detail`] writes lists of the rows.
 
 mod cells;
 mod class;

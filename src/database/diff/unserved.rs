@@ -183,7 +183,7 @@ impl<'a> LosingTables<'a> {
 
     /// Returns the files of the table that the loader reads in the head.
     fn versions<'h>(&self, head: State<'h>) -> Vec<&'h TableFile> {
-        // A text table replaces a text table only: beside Parquet, the loader does not read text.
+        // A text table replaces a text table only: the loader does not read text if there is a Parquet file.
         let had_parquet = self.changes.iter().any(|(diff, _)| diff.was_parquet());
         let reads_text = head.specs.loader.text_tables || !had_parquet;
         let files = head.catalog.tables.iter().filter(|file| {

@@ -43,7 +43,7 @@ pub(super) fn ticks(range: (f64, f64)) -> Vec<f64> {
     enough.unwrap_or_else(|| decades(range, &DIGITS))
 }
 
-/// Returns the multiples of the powers of ten by `digits` that are within the range.
+/// Returns the multiples of powers of ten by `digits` that are within the range.
 fn decades((low, high): (f64, f64), digits: &[f64]) -> Vec<f64> {
     let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
     let all = decades.flat_map(|decade| digits.iter().map(move |d| d * 10f64.powi(decade)));

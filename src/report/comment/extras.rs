@@ -19,7 +19,7 @@ pub struct Extras<'a> {
     pub inconclusive_passes: bool,
 }
 
-/// The result of a smoke command, which a user runs after the checks.
+/// The result of a smoke command, with which a user tries the database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Smoke {
     /// The command line as given by the user.

@@ -32,7 +32,7 @@ const code = (part, row) => (part.codes ? part.codes[row] : 0);
 const value = (part, row) => part.values[code(part, row)];
 const shown = (v) => (v === null ? "none" : String(v));
 
-// A number in words, with three significant digits.
+// Formats a number with three significant digits, and a letter for thousands, millions and so on.
 const short = (v) => {
   if (v === null || !Number.isFinite(v)) return "";
   if (Number.isInteger(v) && Math.abs(v) < 1e4) return String(v);
