@@ -36,7 +36,7 @@ pub struct Predictions {
     pub lost: usize,
     /// The number of steps with a predicted time only after the change.
     pub gained: usize,
-    /// The number of steps without a predicted time, neither before nor after the change.
+    /// The number of steps with a predicted time neither before nor after the change.
     pub unanswered: usize,
     /// The smallest and the largest relative change of a step's time: 0.1 for 10 % longer.
     #[serde(skip_serializing_if = "Option::is_none")]
