@@ -25,7 +25,7 @@ impl Catalog {
         self.systems.insert(system.name.clone(), system);
     }
 
-    /// Adds the support matrices beside the systems.
+    /// Adds the support matrices of the systems.
     pub(super) fn add_claims(&mut self, files: &[Entry]) {
         let find = |path: String| {
             let at = files.binary_search_by(|f| f.path.as_str().cmp(&path)).ok()?;
