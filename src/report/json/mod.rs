@@ -86,7 +86,7 @@ struct JsonStatement<'a> {
     rule: &'a str,
     #[schemars(with = "Severity")]
     severity: &'static str,
-    /// How often findings like this one are right; null for an unknown rule.
+    /// The rule's confidence: how often its findings are right; null for an unknown rule.
     confidence: Option<Confidence>,
     fingerprint: String,
     path: &'a str,

@@ -76,7 +76,7 @@ pub(crate) struct RuleView {
     /// The highest severity of the rule's findings.
     #[serde(skip)]
     pub severity: Severity,
-    /// How often the rule's warnings are right.
+    /// The rule's confidence: how often its warnings are right.
     #[serde(skip)]
     pub confidence: Confidence,
     pub id: String,
