@@ -20,8 +20,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Lists the tables that the engine cannot load after the change and could before, and the version itself if the
-    /// engine does not open it.
+    /// Lists the tables that the engine can load only before the change, and the version itself if the engine can open
+    /// it only before.
     pub(super) fn of_version(
         asked: &AskedVersion,
         before: Option<&StateAnswer>,

@@ -28,8 +28,8 @@ struct Slicing {
 }
 
 impl KeyGrid {
-    /// Finds slices and values that the table serves nothing of, each with at least `least` missing keys. Wide slices
-    /// come first, then those with most keys. Empty if the table serves none of the keys.
+    /// Finds slices of which the table serves no key with some values, each with at least `least` missing keys. Wide
+    /// slices come first, then those with most keys. Empty if the table serves no key at all.
     pub(crate) fn missing_together(&self, least: usize) -> Vec<MissingKeys> {
         let mut left: Vec<usize> = self.in_state(KeyState::Missing).collect();
         let mut found = Vec::new();
