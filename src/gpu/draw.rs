@@ -32,7 +32,6 @@ pub(crate) struct DrawRules<'a> {
 /// The figures of a draw.
 #[derive(Debug, Clone)]
 pub struct DrawCounts {
-    /// Seed of the random draw.
     pub seed: u64,
     /// Number of the table's rows that the loader serves.
     pub table: usize,
@@ -54,7 +53,6 @@ pub struct DrawCounts {
 
 /// Points drawn from a table, not yet measured.
 pub(crate) struct Drawn {
-    /// The table.
     pub file: TableFile,
     /// The figures of the draw.
     pub counts: DrawCounts,

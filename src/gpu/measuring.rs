@@ -34,7 +34,6 @@ const EQUAL: usize = 5;
 
 /// A run that measures tables, one after the other.
 pub(crate) struct MeasuringRun<'a> {
-    /// The device that measures.
     pub device: &'a mut dyn Device,
     /// The time limit, and the user's request to stop.
     pub finishing: Finishing,
@@ -106,7 +105,6 @@ const CONTROL_MS: f64 = 100.0;
 
 /// The measured points of a table, not yet judged.
 pub(crate) struct Taken {
-    /// The table.
     pub file: TableFile,
     /// The figures of the draw.
     pub counts: DrawCounts,

@@ -61,7 +61,7 @@ impl Suite<'_> {
     }
 }
 
-/// Returns the XML attributes with the numbers of cases in some suites.
+/// Returns the XML attributes with the numbers of test cases.
 fn totals(suites: &[Suite<'_>]) -> String {
     let sum = |count: fn(&Suite<'_>) -> usize| suites.iter().map(count).sum::<usize>();
     format!(

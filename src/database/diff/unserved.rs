@@ -229,7 +229,7 @@ impl<'a> LosingTables<'a> {
         Ok(self.sum_up(&lost, &served, spec, head.specs.noise.bands(self.table, self.backend)))
     }
 
-    /// Returns each lost key once.
+    /// Returns the lost keys of all changed tables, each key once.
     fn lost_keys(&self) -> HashMap<u64, LostKey<'a>> {
         let mut lost = HashMap::new();
         for (diff, served) in &self.changes {

@@ -66,7 +66,7 @@ pub struct Verdict {
     pub excluded: f64,
     /// Number of points beyond the band of reruns.
     pub beyond: usize,
-    /// The probability of at least `beyond` points beyond the band in an undisturbed collection.
+    /// The probability that an undisturbed collection has at least `beyond` points outside the band.
     pub tail: f64,
     /// The points within 2 % of the recorded time.
     pub near: Near,

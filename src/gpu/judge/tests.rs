@@ -67,7 +67,7 @@ fn honest_samples_pass_and_biased_ones_fail() {
 fn a_few_points_far_off_are_chance_and_many_are_not() {
     let with = |wrong: usize| {
         let mut points = sample(40, 1.0);
-        // Half of them are faster and half slower, so the median stays.
+        // Half of the wrong points are faster and half are slower, so the median is unchanged.
         let factor = |i: usize| if i.is_multiple_of(2) { 1.3 } else { 1.0 / 1.3 };
         points[..wrong].iter_mut().enumerate().for_each(|(i, p)| *p = measured(factor(i)));
         verdict(&points)

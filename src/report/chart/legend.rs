@@ -53,7 +53,6 @@ pub(super) fn draw_ends<'a>(
     Ok(())
 }
 
-/// Returns the colour of a ring by the finding's severity.
 fn ring_colour(severity: Severity) -> RGBColor {
     match severity {
         Severity::Error => RGBColor(200, 0, 0),

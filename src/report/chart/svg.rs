@@ -90,9 +90,7 @@ fn paint<'a>(
 struct Painter<'f, 'a> {
     figure: &'f ChartFigure,
     root: &'f Area<'a>,
-    /// The range of the x axis.
     x: (f64, f64),
-    /// The tick marks of the x axis.
     ticks: Vec<f64>,
     /// The series whose names are drawn.
     named: BTreeSet<usize>,

@@ -241,7 +241,6 @@ fn remarks(measured: &Measured, why: &str) -> String {
     standing + &note.map(|note| format!("  ({note})")).unwrap_or_default()
 }
 
-/// Lists names with their values.
 fn list(named: &BTreeMap<String, String>) -> String {
     named.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,5 @@
-//! The stages of a change. Each stage has a status, the numbers of checked items, and its findings.
+//! The stages of a change. A stage is a group of rules that answers one question, with a status, the numbers of checked
+//! items, and the findings.
 
 mod coverage;
 mod render;
@@ -53,7 +54,6 @@ struct Stage<'a> {
     reasons: Vec<String>,
 }
 
-/// Judges the stages of a change.
 fn stages<'a>(report: &'a Report, input: &'a StageInput, outcome: RunOutcome) -> Vec<Stage<'a>> {
     let stage = |spec: &'a StageSpec| {
         let is_of_stage = |f: &&Finding| input.specs.stage_of(&f.rule) == Some(spec.id);
