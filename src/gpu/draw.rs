@@ -32,6 +32,7 @@ pub(crate) struct DrawRules<'a> {
 /// The figures of a draw.
 #[derive(Debug, Clone)]
 pub struct DrawCounts {
+    /// Seed of the random draw.
     pub seed: u64,
     /// Number of the table's rows that the loader serves.
     pub table: usize,
