@@ -82,12 +82,12 @@ pub struct CheckInputs {
     pub curves: Option<CurveTerms>,
 }
 
-/// The limits from which on a point of a table's curves is kept.
+/// The limits that select the points of a table's curves to keep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CurveTerms {
-    /// The factor from the line between the neighbours, up or down, from which on a point is kept.
+    /// The least factor by which a kept point is off the line between its neighbours, up or down.
     pub bends: f64,
-    /// The latency in ms below which points are not compared, since the timer explains much there.
+    /// The latency in ms below which points are not compared, because the timer causes much of their deviation.
     pub floor_ms: f64,
 }
 

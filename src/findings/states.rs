@@ -14,11 +14,11 @@ pub enum Novelty {
     /// The finding has not been compared, or there is no baseline and no base.
     #[default]
     Unjudged,
-    /// The finding was not there before.
+    /// Neither the base nor the baseline has the finding.
     New,
-    /// The finding was there before, or the baseline contains it.
+    /// The base or the baseline has the finding.
     Inherited,
-    /// The finding was there before, on a file at another path.
+    /// The base has the finding, on a file at another path.
     Moved,
 }
 

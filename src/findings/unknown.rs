@@ -18,8 +18,8 @@ const SHARED: &str = "shared";
 type NoveltyKey = (String, String);
 
 impl Finding {
-    /// Marks the finding as a novelty, to be merged over files. `what` names the unknown thing in the same words in
-    /// every file: `the column rank`.
+    /// Marks the finding as one about an unknown thing, so that equal findings on several files are merged. `what`
+    /// names the unknown thing in the same words in every file, such as `the column rank`.
     pub(crate) fn unknown(mut self, what: &str) -> Self {
         self.slice.insert(UNKNOWN.to_owned(), what.into());
         self.evidence(UNKNOWN, what)

@@ -1,4 +1,4 @@
-//! Calls: runners evaluated for the rows of a table.
+//! Calls of collectors: runners evaluated for the rows of a table.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,17 @@ use crate::gpu::runners::{Argument, Form, Runner, Runners};
 /// A call of a collector's function, which measures a row.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Call {
-    /// Python module.
+    /// Name of the Python module.
     pub module: String,
-    /// Function of the module.
+    /// Name of the module's function.
     pub function: String,
-    /// Positional arguments. `{"type": T}` is an attribute of the module, and `{"case": N}` is element N
-    /// of the case whose other arguments are these.
+    /// Positional arguments. `{"type": T}` is attribute T of the module, and `{"case": N}` is element N of the
+    /// collector's case whose other arguments are these.
     pub args: Vec<Json>,
-    /// The module's function that lists the collector's cases.
+    /// Name of the module's function that lists the collector's cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cases: Option<String>,
-    /// Elements of a case, by index, by which one of several cases is chosen.
+    /// Values by element index, which select one of several cases with the same arguments.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prefer: BTreeMap<usize, Json>,
     /// Environment variables of the call.
@@ -32,18 +32,17 @@ pub struct Call {
     pub env: BTreeMap<String, String>,
     /// Name of the file that the function writes.
     pub file: String,
-    /// Values that the rows of one call share; absent if a call measures one row.
+    /// The column values that the rows of one call share; absent if a call measures one row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Number of processes that call the function together, each with a GPU of its own; absent if one
     /// process calls it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// Number of empty launches that take as long as the host needs for the call; `None` if a CUDA graph
-    /// is timed.
+    /// Number of empty launches that take as long on the host as the call; `None` if a CUDA graph is timed.
     #[serde(skip)]
     pub launches: Option<u32>,
-    /// The reason why the row is shown and not judged; `None` if it is judged.
+    /// The reason why the row is a proxy, which is shown and not judged; `None` if it is judged.
     #[serde(skip)]
     pub proxy: Option<String>,
 }
@@ -54,7 +53,7 @@ pub(crate) struct Calls<'a> {
     runners: Vec<EvaluatedRunner<'a>>,
 }
 
-/// A runner with its formulas evaluated.
+/// A runner whose formulas are evaluated for every row.
 struct EvaluatedRunner<'a> {
     runner: &'a Runner,
     rows: Option<Vals<'a, bool>>,
@@ -78,7 +77,7 @@ impl<'a> Calls<'a> {
         Ok(Self { table: &file.table, runners: runners.collect::<Result<_, ExprError>>()? })
     }
 
-    /// The call that measures a row; `None` if no runner matches.
+    /// Returns the call that measures a row; `None` if no runner matches.
     pub(crate) fn get(&self, row: usize) -> Option<Call> {
         Some(self.runner(row)?.call(self.table, row))
     }
@@ -88,17 +87,17 @@ impl<'a> Calls<'a> {
         self.runner(row).is_some()
     }
 
-    /// The values that a row shares with the other rows of its call; `None` if a call measures one row.
+    /// Returns the column values that a row shares with the other rows of its call; `None` if a call measures one row.
     pub(crate) fn group(&self, row: usize) -> Option<String> {
         self.runner(row)?.group(row)
     }
 
-    /// Number of GPUs that measure a row together.
+    /// Returns the number of GPUs that measure a row together.
     pub(crate) fn gpus(&self, row: usize) -> u64 {
         self.runner(row).and_then(|runner| runner.processes(row)).unwrap_or(1)
     }
 
-    /// The first runner that matches a row.
+    /// Returns the first runner that matches a row.
     fn runner(&self, row: usize) -> Option<&EvaluatedRunner<'a>> {
         self.runners.iter().find(|c| c.rows.as_ref().is_none_or(|rows| rows.get(row)))
     }
@@ -156,13 +155,13 @@ impl<'a> EvaluatedRunner<'a> {
     }
 }
 
-/// The value of a row as text.
+/// Returns the value of a row as text.
 fn text(value: &Value<'_>, row: usize) -> String {
     let value = json(value, row);
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// An argument of the call that measures a row, given the values of its formula.
+/// Returns an argument of the call that measures a row, from the values of its formula.
 fn argument(arg: &Argument, value: Option<&Value<'_>>, row: usize) -> Json {
     let value = value.map_or(Json::Null, |value| json(value, row));
     match arg {
@@ -175,7 +174,7 @@ fn argument(arg: &Argument, value: Option<&Value<'_>>, row: usize) -> Json {
     }
 }
 
-/// The value of a row as JSON. Whole numbers are without a decimal point; NaN and infinities are null.
+/// Returns the value of a row as JSON. Whole numbers have no decimal point; NaN and infinities are null.
 fn json(value: &Value<'_>, row: usize) -> Json {
     match value {
         Value::Number(values) => match values.get(row) {

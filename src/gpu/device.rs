@@ -1,8 +1,7 @@
 //! The interface of a measuring device: points to measure, and the device's answers.
 //!
-//! A [`Device`] is the GPU of this machine through CUDA ([`cuda`](super::cuda)), a command that reads
-//! one point per line and answers one measurement per line ([`process`](super::process)), or a mock in
-//! tests.
+//! A [`Device`] is one of three: the GPU of this machine through CUDA ([`cuda`](super::cuda)); a command that reads one
+//! point per line and answers with one measurement per line ([`process`](super::process)); or a mock in tests.
 
 use std::collections::BTreeMap;
 
@@ -18,39 +17,39 @@ use crate::gpu::work::Work;
 /// A row of a table as a point to measure.
 #[derive(Debug, Clone)]
 pub struct Point {
-    /// Path of the point's table.
+    /// Path of the table in the database.
     pub path: String,
     /// Row number in the table's file, from 0.
     pub row: u64,
-    /// Name and value of every column of the row that is not a measurement.
+    /// Names and values of all columns of the row that are not measurements.
     pub key: Vec<(String, Value)>,
-    /// The row's slice: its text values except framework, version and device, joined by spaces.
+    /// The slice of the row: its texts except framework, version and device, joined by spaces.
     pub slice: String,
-    /// Latency decile within the slice, from 1 to 10.
+    /// Decile of the row's latency within its slice, from 1 to 10.
     pub decile: usize,
     /// Recorded latency in ms; NaN if the row has none yet.
     pub recorded_ms: f64,
     /// Recorded power in W; `None` if the table has none.
     pub recorded_w: Option<f64>,
-    /// True if the device also measures power, which takes one more second.
+    /// True if the power is measured, too, which takes one second more.
     pub power: bool,
-    /// The measurement to run, by the row's recipe. `None` if no recipe matches; then only a command can
-    /// measure the point.
+    /// The measurement to run, by the row's recipe. `None` if no recipe matches, so that only a command can measure the
+    /// point.
     pub work: Option<Work>,
-    /// The call that measures the row, by the table's runner; `None` without collectors.
+    /// The call that measures the row, by the table's runner; `None` if collectors are not used.
     pub call: Option<Call>,
-    /// Index of its reply in a log that is judged again; `None` if it is measured now.
+    /// Index of the point's reply if a log is judged again; `None` if the point is measured.
     pub reply: Option<usize>,
 }
 
 impl Point {
-    /// The table's name: that of its file, without endings.
+    /// Returns the table's name: its file name without endings.
     pub(crate) fn table(&self) -> &str {
         let name = self.path.rsplit('/').next().unwrap_or(&self.path);
         name.split('.').next().unwrap_or(name)
     }
 
-    /// The dtypes of the row: the texts of its columns that end in `_dtype`.
+    /// Returns the dtypes of the row: the texts of its columns that end in `_dtype`.
     pub(crate) fn dtypes(&self) -> impl Iterator<Item = String> {
         let dtypes = self.key.iter().filter(|(name, _)| name.ends_with("_dtype"));
         dtypes.filter_map(|(_, value)| value.as_str().map(str::to_owned))
@@ -59,7 +58,7 @@ impl Point {
 
 #[cfg(test)]
 impl Point {
-    /// A synthetic point with a recorded latency of 1 ms.
+    /// Returns a synthetic point with a recorded latency of 1 ms.
     pub(super) fn synthetic() -> Self {
         Self {
             path: "t".into(),
@@ -82,7 +81,7 @@ impl Point {
 pub struct Answer {
     /// Samples in ms; each is the mean time of a call.
     pub samples_ms: Vec<f64>,
-    /// The measured kernel, as the tables' column `kernel_source` has it; `None` if it is unknown.
+    /// The kernel that ran, as in the tables' column `kernel_source`; `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_source: Option<String>,
     /// Mean power in W over one second; `None` if it was not requested.
@@ -94,10 +93,10 @@ pub struct Answer {
     /// Reasons for reduced clocks, by NVML's names.
     #[serde(default)]
     pub throttled: Vec<String>,
-    /// The reason why the measured kernel is not the recorded one; `None` if it is.
+    /// The reason why another kernel than the recorded one was measured; `None` if it is the recorded one.
     #[serde(default)]
     pub proxy: Option<String>,
-    /// Any other remark on the measurement.
+    /// A remark on the measurement.
     #[serde(default)]
     pub note: Option<String>,
 }
@@ -105,7 +104,7 @@ pub struct Answer {
 /// A description of a device.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct About {
-    /// The GPU's name, as the tables' `device` column has it.
+    /// The GPU's name, as in the tables' column `device`.
     #[serde(rename = "device")]
     pub name: String,
     /// Bytes of GPU memory that a point may fill; `None` if unknown.
@@ -114,38 +113,38 @@ pub struct About {
     /// Software versions by name: driver, CUDA, cuBLAS, …
     #[serde(default)]
     pub versions: BTreeMap<String, String>,
-    /// Time in µs that the host needs for an empty launch; `None` if it is unknown.
+    /// Time in µs that the host needs for an empty kernel launch; `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch_us: Option<f64>,
     /// Number of GPUs that a call can use together; `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u64>,
-    /// Settings of the card by name: persistence mode, power limit, applied clocks.
+    /// Settings of the card by name, such as persistence mode, power limit and applied clocks.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
     /// The card's power limit in W.
     #[serde(default)]
     pub power_limit_w: Option<f64>,
-    /// The reason why measurements are unreliable now: another process keeps the card busy. `None` if
-    /// the card is idle.
+    /// The reason why measurements are unreliable now, because another process keeps the card busy; `None` if the card
+    /// is idle.
     #[serde(default)]
     pub busy: Option<String>,
 }
 
 impl About {
-    /// Name and version of a backend's software, however the device spells its name.
+    /// Returns the name and version of a backend's software. The device may spell the name in another way.
     pub(crate) fn version_of(&self, backend: &str) -> Option<(&str, &str)> {
         let mut versions = self.versions.iter().map(|(n, v)| (n.as_str(), v.as_str()));
         versions.find(|(name, _)| name.eq_ignore_ascii_case(backend))
     }
 }
 
-/// Returns a version without its build: PyTorch and others append it after a plus sign.
+/// Returns a version without its build, which PyTorch and others append after a plus sign.
 pub(crate) fn release(version: &str) -> &str {
     version.split_once('+').map_or(version, |(release, _)| release)
 }
 
-/// Clocks, power and temperature of the card at one moment.
+/// The clocks, power and temperature of the card at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "State")]
 pub struct CardState {
@@ -173,7 +172,7 @@ pub struct Complaints {
 }
 
 impl Complaints {
-    /// The complaints as a sentence without a full stop; `None` if there are none.
+    /// Returns the complaints as a sentence without a full stop; `None` if there are none.
     pub(crate) fn sentence(&self) -> Option<String> {
         let counts = match (plural(self.errors, "error"), plural(self.warnings, "warning")) {
             (errors, _) if self.warnings == 0 => errors,
@@ -196,11 +195,11 @@ pub enum MeasureError {
 }
 
 impl MeasureError {
-    /// Separates a point that was not measured from a device that failed.
+    /// Separates the failure of one point from the failure of the device.
     ///
     /// # Errors
     ///
-    /// When the device failed, so that nothing more can be measured.
+    /// If the device failed, so that nothing more can be measured.
     pub(crate) fn of_point(answer: Result<Answer, Self>) -> Result<Result<Answer, Reason>, Error> {
         match answer {
             Ok(answer) => Ok(Ok(answer)),
@@ -210,7 +209,7 @@ impl MeasureError {
     }
 }
 
-/// Makes an answer a proxy if another kernel ran than the point's row names.
+/// Marks an answer as a proxy if another kernel ran than the one in the point's row.
 pub(crate) fn own_kernel(mut answer: Answer, point: &Point) -> Answer {
     let recorded = point.key.iter().find(|(name, _)| name == "kernel_source");
     if let (Some(ran), Some((_, Value::String(recorded)))) = (&answer.kernel_source, recorded)
@@ -221,39 +220,39 @@ pub(crate) fn own_kernel(mut answer: Answer, point: &Point) -> Answer {
     answer
 }
 
-/// Number of samples requested per point. Their median is reliable while fewer than half are disturbed
-/// or badly placed in memory.
+/// The number of samples requested per point. Their median is reliable if fewer than half are disturbed or have
+/// unfavourable memory addresses.
 pub(crate) const SAMPLES: u32 = 5;
 
 /// A device that measures points.
 pub trait Device {
-    /// The device's description.
+    /// Returns the device's description.
     fn about(&self) -> &About;
 
-    /// Measures a point: takes up to [`SAMPLES`] samples, each the mean of `runs` units after `warmups`.
+    /// Measures a point with up to [`SAMPLES`] samples. Each sample is the mean of `runs` units after `warmups` units.
     fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError>;
 
-    /// Returns true if the device can run the operation. Decides this without running it.
+    /// Returns true if the device can run the operation. The operation is not run for this.
     fn takes(&self, _: Option<&Work>) -> bool {
         true
     }
 
-    /// Returns true if the device measures something else than was recorded, as the recipe warns.
+    /// Returns true if the recipe states that the device measures something else than was recorded.
     fn stands_in(&self, work: &Work) -> bool {
         work.proxy.is_some()
     }
 
-    /// Remarks on the run, one sentence each.
+    /// Returns remarks on the run, one sentence each.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Errors and warnings that the device wrote since this was last asked.
+    /// Returns the errors and warnings that the device wrote since the last call.
     fn complaints(&mut self) -> Complaints {
         Complaints::default()
     }
 
-    /// The card's state now; `None` if it cannot be read.
+    /// Reads the card's state; `None` if it cannot be read.
     fn state(&mut self) -> Option<CardState> {
         None
     }

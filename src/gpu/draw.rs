@@ -1,8 +1,7 @@
-//! The draw of a table's points: which of its rows are measured again, from strata of slice and latency.
+//! Draws the rows of a table that are measured again, from strata of slice and latency.
 //!
-//! A slice contains the rows that agree in every text, such as dtype, kernel and operation. The rows of
-//! a slice are divided into ten parts by latency, so that a few long rows are drawn as often as many
-//! short ones.
+//! A slice contains the rows that agree in every text, such as dtype, kernel and operation. The rows of a slice are
+//! divided by latency into ten parts, so that the few long rows are drawn as often as the many short ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,18 +12,18 @@ use crate::gpu::device::{Device, Point};
 use crate::gpu::points::MeasurablePoints;
 use crate::specs::{Noise, NoiseBand};
 
-/// Number of groups that the points of a table are drawn from, if one call measures a group: a call
-/// takes minutes.
+/// The number of groups from which the points of a table are drawn, if one call measures a group of rows. A call takes
+/// minutes.
 const GROUPS: usize = 3;
 
-/// A draw of rows.
+/// The settings of a draw.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrawRules<'a> {
-    /// Number of points.
+    /// The number of points to draw.
     pub count: usize,
-    /// Seed of the draw.
+    /// The seed of the random draw.
     pub seed: u64,
-    /// True to measure power at rows that have a power.
+    /// True if power is measured for rows with a recorded power.
     pub power: bool,
     /// The dtypes of rows that may be drawn; `None` means all.
     pub dtypes: Option<&'a BTreeSet<String>>,
@@ -39,11 +38,11 @@ pub struct DrawCounts {
     pub table: usize,
     /// Number of rows that the sample was drawn from.
     pub rows: usize,
-    /// The same, by slice.
+    /// Number of rows that the sample was drawn from, by slice.
     pub slices: BTreeMap<String, usize>,
     /// Number of the table's rows that no recipe or runner describes.
     pub without_recipe: usize,
-    /// Rows left out because they need more GPUs than there are; `None` if there are no such rows.
+    /// The rows that were left out because they need more GPUs than there are, in words; `None` if there are none.
     pub larger: Option<String>,
     /// Number of rows left out because the device cannot measure them as they were recorded.
     pub proxies: usize,
@@ -55,7 +54,6 @@ pub struct DrawCounts {
 
 /// Points drawn from a table, not yet measured.
 pub(crate) struct Drawn {
-    /// The table.
     pub file: TableFile,
     /// The figures of the draw.
     pub counts: DrawCounts,
@@ -65,7 +63,7 @@ pub(crate) struct Drawn {
     pub points: Vec<(Point, Option<NoiseBand>)>,
 }
 
-/// Draws points of `rows`; none if the device can measure none of them.
+/// Draws points from `rows`. The draw has no points if the device can measure none of the rows.
 pub(crate) fn draw(
     file: &TableFile,
     points: &MeasurablePoints<'_>,
@@ -84,7 +82,7 @@ pub(crate) fn draw(
     let asked = rows.len();
     rows.retain(|row| points.is_measurable(*row, device));
     let without_recipe = asked - rows.len();
-    // A proxy measurement does not judge the table; proxies are drawn only if there is nothing else.
+    // A proxy does not judge the table, so proxies are drawn only if there are no other rows.
     let (others, judged): (Vec<usize>, Vec<usize>) =
         rows.into_iter().partition(|row| points.is_proxy(*row, device));
     let is_judged = !judged.is_empty();
@@ -116,7 +114,7 @@ pub(crate) fn draw(
     Drawn { file: file.clone(), counts, is_judged, points }
 }
 
-/// The rows of a few groups, if one call measures a group; otherwise all rows.
+/// Returns the rows of a few groups if one call measures a group; otherwise all rows.
 fn grouped(points: &MeasurablePoints<'_>, rows: &[usize], rules: DrawRules<'_>) -> Vec<usize> {
     if rows.first().is_none_or(|row| points.group(*row).is_none()) {
         return rows.to_vec();
@@ -135,10 +133,10 @@ fn grouped(points: &MeasurablePoints<'_>, rows: &[usize], rules: DrawRules<'_>) 
     left
 }
 
-/// Number of latency parts of a slice.
+/// The number of latency parts of a slice.
 const PARTS: usize = 10;
 
-/// Rows of one slice and latency decile.
+/// The rows of one slice and latency decile.
 #[derive(Debug, Clone, PartialEq)]
 struct Stratum {
     /// The slice's text values, joined by spaces.
@@ -149,7 +147,7 @@ struct Stratum {
     rows: Vec<usize>,
 }
 
-/// Divides rows into strata; `rows` yields each row's number, slice and latency.
+/// Divides rows into strata. `rows` yields the number, slice and latency of each row.
 fn strata(rows: impl IntoIterator<Item = (usize, String, f64)>) -> Vec<Stratum> {
     let mut slices: BTreeMap<String, Vec<(f64, usize)>> = BTreeMap::new();
     for (row, slice, latency) in rows {
@@ -172,14 +170,14 @@ fn strata(rows: impl IntoIterator<Item = (usize, String, f64)>) -> Vec<Stratum> 
 /// The rows drawn for a sample.
 #[derive(Debug, Clone, PartialEq)]
 struct DrawnRows {
-    /// Index of the stratum and row number of each point, in the order of measurement.
+    /// The stratum index and row number of each point, in the order of measurement.
     points: Vec<(usize, usize)>,
     /// Number of drawn points that do not fit in memory and were replaced from their stratum.
     replaced: usize,
 }
 
-/// Draws `count` rows, or all if there are fewer. Takes the same number from each slice, and within a
-/// slice from each decile, as nearly as possible. `fits` is true for rows that fit in memory.
+/// Draws `count` rows, or all if there are fewer. The rows are spread as evenly as possible over slices, and within a
+/// slice over deciles. `fits` returns true for rows that fit in memory.
 fn drawn_rows(
     strata: &[Stratum],
     count: usize,
@@ -214,7 +212,7 @@ fn drawn_rows(
         }
         round += 1;
     }
-    // A card that warms up must not look like a trend in latency.
+    // The order is random, so that the warming up of a card does not look like a dependence on latency.
     random.shuffle(&mut draw.points);
     draw
 }

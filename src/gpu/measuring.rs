@@ -21,34 +21,34 @@ use crate::gpu::recipe::Margins;
 use crate::gpu::replay::{self, Replay};
 use crate::specs::NoiseBand;
 
-/// Number of control points, measured before, between and after the others. Some kernels run at one of
-/// two speeds, depending on where their operands are in memory; the median of five controls is robust
+/// The number of control points, which are measured before, between and after the other points. Some kernels run at one
+/// of two speeds, depending on the memory addresses of their operands; the median of five control points is robust
 /// against this.
 const CONTROLS: usize = 5;
 
-/// Number of passes over the control points, without the one that wakes the card.
+/// The number of passes over the control points, without the pass that wakes the card.
 const PASSES: usize = 3;
 
-/// Number of measurements in a row that may fail for the same reason before their table is given up.
+/// The number of successive measurements that may fail for the same reason before their table is given up.
 const EQUAL: usize = 5;
 
 /// A run that measures tables, one after the other.
 pub(crate) struct MeasuringRun<'a> {
-    /// The device that measures.
     pub device: &'a mut dyn Device,
-    /// The time and the request to end.
+    /// The time limit, and the user's request to stop.
     pub finishing: Finishing,
-    /// The log of all replies.
+    /// The log of all replies; `None` without a log.
     pub replies: Option<File>,
     /// The failure of the device, after which nothing more is measured.
     pub failed: Option<Error>,
-    /// The last measurements of the table, as long as they failed for the same reason.
+    /// The failures of the table's last measurements, all with the same reason.
     pub failures: Vec<Reason>,
-    /// Time in seconds of the table's fastest measurement.
+    /// Duration in seconds of the table's fastest measurement.
     pub fastest: f64,
 }
 
-/// Adds an answer to the last failures that have the same reason, unless their table is given up.
+/// Adds a failure to the successive failures with the same reason, or clears them after another answer. Changes nothing
+/// once their table is given up.
 fn add_failure(failures: &mut Vec<Reason>, answer: &Result<Answer, Reason>) {
     if cause(failures).is_none() {
         failures.retain(|why| answer.as_ref().err() == Some(why));
@@ -56,7 +56,7 @@ fn add_failure(failures: &mut Vec<Reason>, answer: &Result<Answer, Reason>) {
     }
 }
 
-/// The reason why a table is given up after such failures; `None` if it is not.
+/// Returns the reason why a table is given up after these failures; `None` if it is not.
 fn cause(failures: &[Reason]) -> Option<String> {
     let why = failures.get(EQUAL - 1)?;
     Some(format!("{EQUAL} measurements in a row failed with: {why}"))
@@ -76,7 +76,7 @@ impl MeasuringRun<'_> {
         Some(answer)
     }
 
-    /// Measures the controls once more and adds the median of each control to its times.
+    /// Measures the control points in another pass, and adds the median of each to its times.
     fn pass(&mut self, controls: &[Point], times: &mut [Vec<f64>], asked: usize) -> Result<()> {
         for (index, (point, times)) in controls.iter().zip(times).enumerate() {
             if !is_affordable(index, asked, self.fastest) {
@@ -90,21 +90,21 @@ impl MeasuringRun<'_> {
     }
 }
 
-/// Time in seconds of the fastest call above which a table gets few controls.
+/// The duration in seconds of the fastest call above which a table has fewer control points.
 const SLOW: f64 = 2.0;
 
-/// Returns true if a control is measured in a table of `asked` points. If each call is slow, two passes over the
-/// controls are a third of all calls.
+/// Returns true if the control point with this index is measured in a table of `asked` points. If calls are slow, two
+/// passes over the control points are a third of all calls.
 fn is_affordable(index: usize, asked: usize, fastest: f64) -> bool {
     index < (asked / 4).max(2) || fastest <= SLOW
 }
 
-/// Longest timed part of a sample of a control point, in ms. Rows with a power were timed for a second.
+/// The longest timed part of a control point's sample in ms. Rows with a recorded power were timed for a second, which
+/// is too long here.
 const CONTROL_MS: f64 = 100.0;
 
 /// The measured points of a table, not yet judged.
 pub(crate) struct Taken {
-    /// The table.
     pub file: TableFile,
     /// The figures of the draw.
     pub counts: DrawCounts,
@@ -116,18 +116,18 @@ pub(crate) struct Taken {
     controls: Vec<Vec<f64>>,
     /// The reason why the table was given up; `None` if it was not.
     given_up: Option<String>,
-    /// A sentence on a run that stopped within the table; `None` if it did not.
+    /// A sentence about a run that stopped within the table; `None` if it did not.
     stopped: Option<String>,
     complaints: Complaints,
 }
 
 impl Taken {
-    /// Measures the points of a draw. A stop, or the same failure of several points in a row, leaves out the
-    /// others.
+    /// Measures the points of a draw. The remaining points are left out after a stop, or after several successive
+    /// failures for the same reason.
     ///
     /// # Errors
     ///
-    /// When a log cannot be written.
+    /// If a log cannot be written.
     pub(crate) fn take(
         drawn: Drawn,
         run: &mut MeasuringRun<'_>,
@@ -139,8 +139,8 @@ impl Taken {
         let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
         let (asked, middle) = (drawn.points.len(), drawn.points.len() / 2);
         let mut points = Vec::new();
-        // An idle card runs at other clocks: one uncounted pass over the controls wakes it. A collector
-        // warms the card up itself.
+        // An idle card runs at other clocks, so one pass over the control points, which does not count, wakes it. A
+        // collector warms up the card itself.
         for point in controls.iter().filter(|point| point.call.is_none()) {
             run.ask(point);
         }
@@ -169,7 +169,7 @@ impl Taken {
         Ok(Self { file, counts, points, asked, controls, given_up, stopped, complaints })
     }
 
-    /// Answers the points of a draw from a log of replies.
+    /// Takes the answers to the points of a draw from a log of replies.
     pub(crate) fn replayed(drawn: Drawn, replay: &Replay) -> Self {
         let (file, mut counts, mut failures) = (drawn.file, drawn.counts, Vec::new());
         let replies = replay.of(&file);
@@ -190,18 +190,18 @@ impl Taken {
         Self { file, counts, points, asked, controls, given_up, stopped, complaints }
     }
 
-    /// The table as a control table for others; `None` if too few of its points are judged, if its times are
-    /// not steady, or if the runner wrote errors.
+    /// Returns the table's median as a control table for others; `None` if too few of its points are judged, if its
+    /// times are not steady, or if the runner wrote errors.
     pub(crate) fn as_control(&self, limits: &Margins) -> Option<Middle> {
         let control = || control(&self.points, &self.controls, &limits.of(&self.file.table));
         (self.complaints.errors == 0).then(control).flatten()
     }
 
-    /// Judges the table, relative to the card's offset.
+    /// Judges the table, with the card's offset subtracted.
     pub(crate) fn judged(&self, about: &About, offset: Option<Offset>, limits: &Margins) -> Sample {
         let limits = limits.of(&self.file.table);
         let mut points = self.points.clone();
-        // A proxy is not judged, so that it does not add to the statistical power of the sample.
+        // Proxies are not judged, so they do not add to the statistical power of the sample.
         let judged = points.iter().filter(|p| p.proxy().is_none() && !p.is_host_bound());
         let bands: Vec<&NoiseBand> = judged.filter_map(|p| p.band.as_ref()).collect();
         let power = power(&bands, Offset::collections(offset.as_ref(), &limits), &limits);
@@ -209,7 +209,7 @@ impl Taken {
         let trouble: Vec<String> = trouble.chain(self.stopped.clone()).collect();
         let mut verdict = judge(&mut points, &self.controls, &trouble, offset.as_ref(), &limits);
         verdict.lacks(unmeasured(&points, &self.counts.slices, limits.unmeasured));
-        // A fallback to another path measures something else than the table contains.
+        // After an error, a framework may use a fallback kernel, which is not the recorded one.
         if verdict.outcome == Outcome::Fail && self.complaints.errors > 0 {
             verdict.outcome = Outcome::Inconclusive;
             let why = self.complaints.sentence();
@@ -231,15 +231,15 @@ impl Taken {
     }
 }
 
-/// Time in ms below which the host's launches decide a point's time.
+/// Returns the time in ms below which kernel launches of the host determine a point's time.
 fn host_ms(point: &Point, about: &About) -> f64 {
     let launches = point.call.as_ref().and_then(|call| call.launches);
     launches.zip(about.launch_us).map_or(0.0, |(count, us)| f64::from(count) * us / 1e3)
 }
 
-/// Chooses the control points, spread over the sample's latencies. The longest are left out, since
-/// controls are measured three times. The card rests before each, so that earlier load does not matter.
-/// A group's rows are measured once, so that they show no drift. Power is not measured.
+/// Chooses control points, spread over the sample's latencies. The longest are left out, since control points are
+/// measured three times. The card rests before each, so that earlier load does not matter. Rows that a call measures as
+/// a group are left out, because they are measured only once. Power is not measured.
 fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     let single = |p: &&Point| p.call.as_ref().is_none_or(|call| call.group.is_none());
     let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).filter(single).collect();
@@ -257,18 +257,18 @@ fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     controls
 }
 
-/// Returns the device's version of the backend if it differs from the table's. A table's directory names
-/// its backend, and devices use the same names for libraries and frameworks.
+/// Returns the device's version of the backend's software if it differs from the table's version. Devices and tables
+/// use the same names for frameworks and libraries.
 fn another_version(about: &About, file: &TableFile) -> Option<String> {
     let place = &file.place;
     let (name, version) = about.version_of(&place.backend)?;
     (release(version) != release(&place.version)).then(|| format!("{name} {version}"))
 }
 
-/// Returns reasons against the measurements: other processes on the GPU, or throttling.
+/// Returns the reasons why the measurements are unreliable: other processes on the GPU, or throttling.
 fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
     let mut reasons: Vec<String> = about.busy.iter().cloned().collect();
-    // These cards always run large products at their power cap; heat and power braking are exceptional.
+    // These cards always run large products at their power cap. Heat and power braking are exceptional.
     let is_slowed = |answer: &&Answer| answer.throttled.iter().any(|why| why != "SW_POWER_CAP");
     let answers = points.iter().filter_map(|point| point.answer.as_ref().ok());
     let slowed: Vec<&Answer> = answers.filter(is_slowed).collect();
@@ -279,20 +279,20 @@ fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
     reasons
 }
 
-/// The controls that were measured in every pass. A control that failed in one says nothing about drift.
+/// Returns the times of the control points that were measured in every pass. The others do not show drift.
 fn whole(mut passes: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let most = passes.iter().map(Vec::len).max().unwrap_or(0);
     passes.retain(|times| times.len() == most && most > 1);
     passes
 }
 
-/// Seconds of a measurement by a recipe: few and many.
+/// Duration in seconds of a measurement by a recipe: the least and the most.
 const OWN_S: (f64, f64) = (0.07, 0.15);
 
-/// Seconds of a measurement by a framework or by a command without a recipe.
+/// Duration in seconds of a measurement by a framework, or by a command without a recipe: the least and the most.
 const FOREIGN_S: (f64, f64) = (1.0, 3.0);
 
-/// Returns how many measurements the tables of a run need, and how long they take.
+/// Describes the number of measurements of some tables, and their duration in seconds.
 pub(crate) fn estimate(drawn: &[Drawn]) -> String {
     let (mut few, mut many, mut calls) = (0.0, 0.0, 0);
     for Drawn { points, .. } in drawn {

@@ -1,4 +1,4 @@
-//! States whether the collector of a failed table changed since the table was measured.
+//! Finds out if the collector of a failed table changed since the table was measured.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,11 +7,11 @@ use crate::base::read::read_text;
 use crate::base::words::{names, plural};
 use crate::database::source;
 
-/// Compares the collector that measured a table with that in a folder, in a sentence. `commit` is the
-/// commit that the sidecar states, and `module` the Python module of the table's collector.
+/// Compares the collector that measured a table with the collector in a folder, in a sentence. `commit` is the commit
+/// in the table's sidecar, and `module` is the Python module of the collector.
 pub(crate) fn origin(commit: Option<&str>, folder: &Path, module: &str) -> String {
     let file = format!("{}.py", module.replace('.', "/"));
-    // Collectors that do not know their commit write so.
+    // Collectors write such a text if they do not know their commit.
     let Some(commit) = commit.filter(|text| !["", "unknown", "none"].contains(text)) else {
         return "its sidecar does not state a collector: the table was measured differently, or its collector \
                 changed since"
@@ -41,7 +41,7 @@ pub(crate) fn origin(commit: Option<&str>, folder: &Path, module: &str) -> Strin
     format!("its collector changed since commit {short}, which measured the table: {changed}")
 }
 
-/// Files of the folder that a file of it imports, directly or through others of these files.
+/// Returns the files of the folder that one of its files imports, directly or indirectly.
 fn imports(folder: &Path, file: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut unread = vec![file.to_owned()];
@@ -57,15 +57,15 @@ fn imports(folder: &Path, file: &str) -> BTreeSet<String> {
     found
 }
 
-/// The module that a line of Python imports, if it imports one.
+/// Returns the module that a line of Python imports; `None` if it imports none.
 fn imported(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let rest = line.strip_prefix("from ").or_else(|| line.strip_prefix("import "))?;
     rest.split([' ', ',']).next()
 }
 
-/// Path of a module's file, if the module can be one of the collectors'. Collectors find each other under
-/// the folder `collector`, and the files in it also by their bare names.
+/// Returns the path of a module's file, if the module can be one of the collectors'. Collectors import each other from
+/// the folder `collector`, also by bare names.
 fn path_of(module: &str) -> Option<String> {
     let module = module.trim_end();
     match module.split_once('.') {

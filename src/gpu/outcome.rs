@@ -18,19 +18,19 @@ use crate::gpu::recipe::Margins;
 pub struct Remeasured {
     /// The measuring device.
     pub about: About,
-    /// The card's state before and after the run, with a label each; empty if it cannot be read.
+    /// The card's states before and after the run, each with a label; empty if they cannot be read.
     pub states: Vec<(&'static str, CardState)>,
     /// One sample per table.
     pub samples: Vec<Sample>,
-    /// Paths of the selected tables without a point to measure: no recipe or runner describes how their
-    /// rows were measured, the device cannot measure them, or no row is selected.
+    /// Paths of the selected tables without a point to measure. Either no recipe or runner describes their rows, or the
+    /// device cannot measure them, or no row is selected.
     pub unmeasured: Vec<String>,
     /// Remarks on the run, one sentence each.
     pub notes: Vec<String>,
 }
 
 impl Remeasured {
-    /// The worst outcome of all tables; inconclusive if there are none.
+    /// Returns the worst outcome of all tables; inconclusive without tables.
     pub fn outcome(&self) -> Outcome {
         self.samples.iter().map(|s| s.verdict.outcome).max().unwrap_or(Outcome::Inconclusive)
     }
@@ -46,33 +46,33 @@ pub struct Sample {
     pub measured_with: Option<String>,
     /// The figures of the draw.
     pub draw: DrawCounts,
-    /// The smallest bias that the sample detects, and its false-alarm rate.
+    /// The smallest bias that the sample detects, and its rate of false alarms.
     pub power: Power,
-    /// Limits that the sample is judged by.
+    /// The limits by which the sample is judged.
     pub margins: Margins,
-    /// The card's offset, by tables that are not judged; `None` if there are too few.
+    /// The card's offset, estimated from tables that are not judged; `None` if there are too few.
     pub offset: Option<Offset>,
     /// The points in the order of measurement.
     pub points: Vec<Measured>,
     /// The verdict on the table.
     pub verdict: Verdict,
-    /// Errors and warnings that the runner wrote meanwhile.
+    /// Errors and warnings that the runner wrote while the table was measured.
     pub complaints: Complaints,
-    /// A sentence on whether the table's collector changed since the table was measured;
-    /// `None` if no collector measured or the table does not fail.
+    /// A sentence that states if the table's collector changed since the table was measured; `None` unless a collector
+    /// measured and the table failed.
     pub origin: Option<String>,
 }
 
 impl Sample {
-    /// The slices with a judged point, with the number of their rows.
+    /// Returns the slices with a judged point, each with its number of rows.
     pub(crate) fn covered(&self) -> BTreeMap<&str, usize> {
         let judged = self.points.iter().filter(|p| p.is_judged());
         let rows = |p: &Measured| self.draw.slices.get_key_value(&p.point.slice);
         judged.filter_map(rows).map(|(slice, rows)| (slice.as_str(), *rows)).collect()
     }
 
-    /// The verdict, as a sentence after its name. A table that passes is named with the rows that the sample
-    /// stands for, if these are not all.
+    /// Returns the reasons or the result of the verdict as a sentence. If the sample covers only a part of a passing
+    /// table, the sentence names the covered rows.
     pub fn sentence(&self) -> String {
         let verdict = &self.verdict;
         let (Outcome::Pass, Some(interval)) = (verdict.outcome, verdict.interval) else {
@@ -95,13 +95,13 @@ impl Sample {
         format!("{subject} at most {off} off ({percent:.0} % confidence).")
     }
 
-    /// The outcome, and the verdict as a sentence.
+    /// Returns the name of the outcome and the sentence about it.
     pub(crate) fn line(&self) -> String {
         format!("{}: {}", self.verdict.outcome.name(), self.sentence())
     }
 
-    /// The finding for formats that report findings: an error for a wrong table, a warning for an
-    /// inconclusive one, `None` for a table that passes.
+    /// Returns the finding about the table: an error if it failed, a warning if it is inconclusive, `None` if it
+    /// passed.
     pub(crate) fn finding(&self) -> Option<Finding> {
         let severity = match self.verdict.outcome {
             Outcome::Pass => return None,

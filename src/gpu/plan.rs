@@ -1,4 +1,4 @@
-//! Plans: grids of points for the command `measure` (`rules/plans/*.yaml`).
+//! Plans: grids of points that the command `measure` measures (`rules/plans/*.yaml`).
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ pub struct Plan {
     pub about: String,
     /// File stem of the table.
     pub table: String,
-    /// Name of the backend directory. The recipes of the table and backend describe how a point is
-    /// measured.
+    /// Name of the backend directory. The recipes of this table and backend describe how a point is measured.
     pub backend: String,
-    /// The device's name for the software whose version the directory and rows carry: cuBLAS, NCCL.
+    /// The device's name for the software, such as cuBLAS or NCCL, whose version is in the rows and in the name of the
+    /// version directory.
     pub version: String,
     /// Parts of the grid. Each part contains every combination of its columns' values.
     pub grid: Vec<BTreeMap<String, Vec<GridCell>>>,
@@ -29,7 +29,7 @@ pub struct Plan {
     /// Random draw from the selected points; `None` measures all.
     #[serde(default)]
     pub draw: Option<EvenDraw>,
-    /// Number of points, from the start of the draw, whose power is measured too.
+    /// Number of points, from the start of the draw, for which power is also measured.
     #[serde(default)]
     pub power: usize,
 }
@@ -42,7 +42,7 @@ pub struct EvenDraw {
     pub points: usize,
     /// Seed of the draw.
     pub seed: u64,
-    /// Columns whose combinations of values get the same number of points each, as nearly as possible.
+    /// Columns whose combinations of values have the same number of points, as nearly as possible.
     pub evenly: Vec<String>,
 }
 
@@ -57,12 +57,12 @@ pub enum GridCell {
 }
 
 impl Plan {
-    /// Finds a plan: a name that ends in `.yaml` is the path of the user's file, any other is a plan of
-    /// the library.
+    /// Finds a plan. A name that ends in `.yaml` is the path of a user's file; any other name is that of a plan in the
+    /// library.
     ///
     /// # Errors
     ///
-    /// When the file cannot be read or is not a plan, or no plan has that name.
+    /// If the file cannot be read or is not a plan, or no plan has that name.
     pub(crate) fn find(library: &Library, name: &str) -> Result<Self> {
         if name.ends_with(".yaml") {
             let text = std::fs::read_to_string(name).map_err(|e| {
@@ -87,8 +87,7 @@ impl Plan {
         plan.fault().map_or(Ok(plan), |why| Err(file.malformed(&why)))
     }
 
-    /// The first error in the plan's content that its YAML form does not rule out; `None` if there is
-    /// none.
+    /// Returns the first error in the plan that parsing does not find; `None` if there is none.
     pub(crate) fn fault(&self) -> Option<String> {
         let Some(first) = self.grid.first() else { return Some("the grid is empty".into()) };
         if self.grid.iter().any(|part| part.keys().ne(first.keys())) {
@@ -114,7 +113,7 @@ impl Plan {
         Some(format!("`draw` names {unknown}, which is not a column of the grid"))
     }
 
-    /// Every combination as columns of cells, in the order of the parts and of their values.
+    /// Returns all combinations as columns of cells, in the order of the grid's parts and of their values.
     pub(crate) fn combinations(&self) -> BTreeMap<String, Vec<GridCell>> {
         let mut columns: BTreeMap<String, Vec<GridCell>> = BTreeMap::new();
         for part in &self.grid {

@@ -1,4 +1,4 @@
-//! Rows of a table as points to measure again.
+//! The rows of a table as points to measure again.
 
 use std::collections::HashSet;
 
@@ -13,32 +13,32 @@ use crate::gpu::runners::Runners;
 use crate::gpu::work::Work;
 use crate::specs::{Library, measured_unit};
 
-/// The ways to measure rows.
+/// The recipes and runners by which rows can be measured.
 #[derive(Debug, Clone)]
 pub(crate) struct Methods {
     /// Recipes for the built-in kernels, and the limits of a verdict.
     pub recipes: Recipes,
-    /// Functions of the collectors, if these measure.
+    /// Calls of the collectors' functions; `None` if the collectors are not used.
     pub runners: Option<Runners>,
 }
 
 impl Methods {
-    /// Reads the recipes, and the runners if the collectors measure.
+    /// Reads the recipes, and with `collectors` also the runners.
     ///
     /// # Errors
     ///
-    /// When a file is malformed.
+    /// If a file is malformed.
     pub(crate) fn read(library: &Library, collectors: bool) -> Result<Self> {
         let runners = collectors.then(|| Runners::read(library)).transpose()?;
         Ok(Self { recipes: Recipes::read(library)?, runners })
     }
 
-    /// Returns the tables that can be measured with the installed framework; all without collectors.
+    /// Returns the tables that the installed framework can measure; without collectors, returns all tables.
     ///
     /// # Errors
     ///
-    /// When no framework of the tables is installed, or one with another version than the tables' or than
-    /// the collectors need.
+    /// If no framework of the tables is installed, or only with another version than the tables have or the collectors
+    /// need.
     pub(crate) fn of_framework<'t>(
         &self,
         files: Vec<&'t TableFile>,
@@ -77,13 +77,13 @@ pub(crate) struct MeasurablePoints<'a> {
     pub served: usize,
     kept: Vec<usize>,
     recipes: Vec<EvaluatedRecipe<'a>>,
-    /// Index into `recipes` for every row of the table; `None` if no recipe matches.
+    /// Index of the recipe of every row of the table; `None` if no recipe matches.
     recipe: Vec<Option<usize>>,
-    /// The calls of the collectors, if these measure.
+    /// The calls of the collectors' functions; `None` if the collectors are not used.
     calls: Option<Calls<'a>>,
 }
 
-/// A recipe with its formulas evaluated for every row.
+/// A recipe whose formulas are evaluated for every row.
 struct EvaluatedRecipe<'a> {
     recipe: &'a Recipe,
     sizes: Vec<(&'a str, Vals<'a, f64>)>,
@@ -94,7 +94,7 @@ struct EvaluatedRecipe<'a> {
 }
 
 impl<'a> MeasurablePoints<'a> {
-    /// Evaluates a filter and recipes over the rows of a recorded table.
+    /// Evaluates a filter and recipes for the rows of a recorded table.
     pub(crate) fn of(
         file: &'a TableFile,
         scope: &'a TableScope<'a>,
@@ -111,7 +111,7 @@ impl<'a> MeasurablePoints<'a> {
         let mut seen = HashSet::new();
         let is_served = |row: &usize| {
             let time = latency.get(*row);
-            // The loader serves one row per key. The rule duplicate-key reports which.
+            // The loader serves one row per key. The rule duplicate-key reports which row.
             time > 0.0
                 && time.is_finite()
                 && loaded.as_ref().is_none_or(|mask| mask.get(*row))
@@ -121,7 +121,7 @@ impl<'a> MeasurablePoints<'a> {
         Self::selected(file, scope, latency, served, filter, methods)
     }
 
-    /// Evaluates a filter and recipes over the rows of a grid that is not measured yet.
+    /// Evaluates a filter and recipes for the rows of a grid that is not measured yet.
     pub(crate) fn to_measure(
         file: &'a TableFile,
         scope: &'a TableScope<'a>,
@@ -132,7 +132,7 @@ impl<'a> MeasurablePoints<'a> {
         Self::selected(file, scope, Vals::One(f64::NAN), rows, filter, methods)
     }
 
-    /// Evaluates recipes over the rows among `kept` that a filter selects.
+    /// Evaluates recipes for the rows in `kept` that a filter selects.
     fn selected(
         file: &'a TableFile,
         scope: &'a TableScope<'a>,
@@ -168,23 +168,23 @@ impl<'a> MeasurablePoints<'a> {
         Ok(Self { path: &file.entry.path, table, latency, served, kept, recipes, recipe, calls })
     }
 
-    /// Row numbers of the points.
+    /// Returns the row numbers of the points.
     pub(crate) fn rows(&self) -> Vec<usize> {
         self.kept.clone()
     }
 
-    /// Recorded latency of a row in ms; NaN if it has none.
+    /// Returns the recorded latency of a row in ms; NaN if it has none.
     pub(crate) fn latency(&self, row: usize) -> f64 {
         self.latency.get(row)
     }
 
-    /// The measurement to run for a row; `None` if no recipe matches or its formulas give no valid size.
+    /// Returns the measurement to run for a row; `None` if no recipe matches or its formulas give no valid size.
     pub(crate) fn work(&self, row: usize) -> Option<Work> {
         let evaluated = &self.recipes[self.recipe[row]?];
         let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v < 9e15).then_some(v as u64);
         let own = evaluated.recipe;
         let proxy = evaluated.proxies.as_ref().is_none_or(|rows| rows.get(row));
-        // The libraries count in 32 bits, and a product without rows runs nothing.
+        // The libraries have sizes of 32 bits, and a product without rows runs no kernel.
         let is_small = |v: &u64| *v <= i32::MAX as u64;
         let size = |(name, values): &(&str, Vals<'_, f64>)| {
             let size = whole(values.get(row)).filter(is_small)?;
@@ -206,7 +206,7 @@ impl<'a> MeasurablePoints<'a> {
         })
     }
 
-    /// The values that a row shares with the other rows of its call; `None` if a call measures one row.
+    /// Returns the column values that a row shares with the other rows of its call; `None` if a call measures one row.
     pub(crate) fn group(&self, row: usize) -> Option<String> {
         self.calls.as_ref()?.group(row)
     }
@@ -219,7 +219,7 @@ impl<'a> MeasurablePoints<'a> {
         }
     }
 
-    /// Number of GPUs that measure a row together.
+    /// Returns the number of GPUs that measure a row together.
     pub(crate) fn gpus(&self, row: usize) -> u64 {
         match &self.calls {
             Some(calls) => calls.gpus(row),
@@ -227,7 +227,7 @@ impl<'a> MeasurablePoints<'a> {
         }
     }
 
-    /// Returns true if a device measures something else at a row than was recorded.
+    /// Returns true if a device measures something else for a row than was recorded.
     pub(crate) fn is_proxy(&self, row: usize, device: &dyn Device) -> bool {
         match &self.calls {
             Some(_) => self.scatters(row).is_some(),
@@ -235,26 +235,26 @@ impl<'a> MeasurablePoints<'a> {
         }
     }
 
-    /// The reason why times of a row scatter, whoever measures it; `None` if they do not. A recipe whose kernel
-    /// is another one has no `proxy_rows`.
+    /// Returns the reason why the times of a row scatter on any device; `None` if they do not. Such a recipe has
+    /// `proxy_rows`, unlike a recipe that measures another kernel.
     fn scatters(&self, row: usize) -> Option<String> {
         let recipe = self.recipes[self.recipe[row]?].recipe;
         self.work(row)?.proxy.filter(|_| recipe.proxy_rows.is_some())
     }
 
-    /// Returns true if a row's operands fit in the memory of a device, as far as both are known.
+    /// Returns true if a row's operands fit in the memory of a device, or if either size is unknown.
     pub(crate) fn fits(&self, row: usize, device: &dyn Device) -> bool {
         let needed = self.work(row).map_or(0, |w| w.bytes());
         device.about().memory_bytes.is_none_or(|memory| needed <= memory)
     }
 
-    /// The dtypes of a row: the texts of its columns that end in `_dtype`.
+    /// Returns the dtypes of a row: the texts of its columns that end in `_dtype`.
     pub(crate) fn dtypes(&self, row: usize) -> impl Iterator<Item = &str> {
         let dtypes = self.table.columns().filter(|(name, _)| name.ends_with("_dtype"));
         dtypes.filter_map(move |(_, column)| column.text(row))
     }
 
-    /// The slice of a row: its text values except framework, version and device, joined by spaces.
+    /// Returns the slice of a row: its texts except framework, version and device, joined by spaces.
     pub(crate) fn slice(&self, row: usize) -> String {
         let is_part =
             |(name, _): &(&str, &Column)| !["framework", "version", "device"].contains(name);
@@ -262,17 +262,17 @@ impl<'a> MeasurablePoints<'a> {
         texts.collect::<Vec<_>>().join(" ")
     }
 
-    /// The value of a column in a row; `None` if the table has no such column.
+    /// Returns the value of a column in a row; `None` if the table has no such column.
     pub(crate) fn value(&self, row: usize, name: &str) -> Option<serde_json::Value> {
         Some(self.table.column(name)?.json(row))
     }
 
-    /// A row that has no latency yet, as a point.
+    /// Returns a row without a latency as a point.
     pub(crate) fn unmeasured(&self, row: usize) -> Point {
         self.point(row, &self.slice(row), 1)
     }
 
-    /// A row as a point, with its slice and its latency decile within the slice.
+    /// Returns a row as a point, with its slice and its latency decile within the slice.
     pub(crate) fn point(&self, row: usize, slice: &str, decile: usize) -> Point {
         let key = self.table.columns().filter(|(name, _)| measured_unit(name).is_none());
         let watts = self.table.column("power").map(|c| c.number(row)).filter(|w| w.is_finite());

@@ -1,5 +1,5 @@
-//! The lines between the program and a runner, each a JSON object. `docs/runner-protocol.md` explains
-//! them, and `perfdb-gate schema runner` prints their schema from these types.
+//! The lines that the program and a runner exchange, each a JSON object. `docs/runner-protocol.md` explains them, and
+//! `perfdb-gate schema runner` prints their schema from these types.
 //!
 //! ```text
 //! → {"hello": "perfdb-gate/measure/v1"}
@@ -19,7 +19,7 @@ use super::calls::Call;
 use super::device::{About, Answer};
 use super::work::Work;
 
-/// The first request, which asks for the device.
+/// The first request, which asks for the device's description.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Hello {
     /// Protocol version: `perfdb-gate/measure/v1`.
@@ -27,25 +27,25 @@ pub(crate) struct Hello {
 }
 
 impl Hello {
-    /// The request of this protocol version.
+    /// The request of the current protocol version.
     pub(crate) const NOW: Self = Self { hello: "perfdb-gate/measure/v1" };
 }
 
 /// A request to measure a point.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PointRequest<'a> {
-    /// Number of the request, which the answer repeats.
+    /// Number of the request; the answer repeats it.
     pub id: u64,
     /// File stem of the table.
     pub table: &'a str,
-    /// Every column of the row that is not a measurement.
+    /// The columns of the row that are not measurements.
     pub key: Map<String, Value>,
     /// Number of requested samples.
     pub samples: u32,
     /// True if the mean power over one second is requested.
     pub power: bool,
-    /// The measurement to run, by the table's recipe; null if the table has none, so that the key
-    /// decides.
+    /// The measurement to run, by the table's recipe. If it is null, the table has no recipe, and the runner derives
+    /// the measurement from the key.
     pub work: Option<&'a Work>,
     /// The call of a collector's function that measures the row; only with `--runner collectors`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub(crate) struct PointRequest<'a> {
 pub(crate) enum Reply {
     /// The point cannot be measured, but others may be.
     Failed(FailedPoint),
-    /// The point is in progress, and its time limit starts again.
+    /// The point takes long but is in progress, so its time limit starts again.
     Alive(SignOfLife),
     /// The point was measured.
     Measured(MeasuredPoint),
@@ -81,7 +81,7 @@ pub(crate) struct FailedPoint {
 pub(crate) struct SignOfLife {
     /// Number of the request.
     pub id: u64,
-    /// Current activity, in a word or two.
+    /// The current activity, in a word or two.
     #[allow(dead_code, reason = "the schema names it")]
     pub alive: String,
 }
@@ -97,7 +97,7 @@ pub(crate) struct MeasuredPoint {
 }
 
 impl Reply {
-    /// Number of the request that the line answers.
+    /// Returns the number of the request that the line answers.
     pub(crate) fn id(&self) -> u64 {
         match self {
             Self::Failed(reply) => reply.id,
@@ -119,8 +119,8 @@ pub(crate) enum RunnerLine<'a> {
     Reply(Reply),
 }
 
-/// Returns true if a line is an answer: an object with a request's number or, in the first answer, a
-/// device. Frameworks print other lines to standard output.
+/// Returns true if a line is an answer: an object with the field `field`, which is the request's number or, in the
+/// first answer, the device. Frameworks print other lines to standard output.
 pub(super) fn is_answer(line: &str, field: &str) -> bool {
     let value: Result<Value, _> = serde_json::from_str(line);
     value.is_ok_and(|value| value.get(field).is_some())

@@ -1,4 +1,4 @@
-//! Recipes: how rows of a table were measured, and how new measurements are judged
+//! Recipes: the way in which rows of a table were measured, and the limits for judging new measurements
 //! (`rules/recipes.yaml`).
 
 use std::collections::BTreeMap;
@@ -14,51 +14,50 @@ use crate::specs::Library;
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recipes {
-    /// Limits for judging a sample.
+    /// The limits for judging a sample.
     pub judge: Margins,
     /// The recipes in order; the first that matches a row is used.
     pub recipes: Vec<Recipe>,
 }
 
-/// Limits within which a sample differs from its table like an honest rerun.
+/// The limits within which an undisturbed sample differs from its table.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Margins {
-    /// Median log ratio, in either direction, that 95 % of honest collections do not exceed. Control
-    /// points that move by more have drifted.
+    /// The absolute median log ratio that 95 % of undisturbed collections (measurements of whole tables) do not exceed.
+    /// Control points that change by more have drifted.
     pub bias: f64,
-    /// Offset of a card, as a log ratio in either direction, that 95 % of cards do not exceed. It is a part
-    /// of `bias`, which control tables separate.
+    /// The absolute offset of a card, as a log ratio, that 95 % of cards do not exceed. It is a part of `bias` that
+    /// control tables reveal.
     pub card: f64,
-    /// Offset of a card, as a share, above which it is not asked.
+    /// The offset of a card, as a share, above which nothing is judged on the card.
     pub card_most: f64,
-    /// Probability of a sample's median among honest collections, below which the table fails.
+    /// The probability of a sample's median among undisturbed collections below which the table fails.
     pub level: f64,
-    /// Differences of single points on another card with another library.
+    /// The differences between single points that were measured on different cards with different libraries.
     pub elsewhere: RatioPercentiles,
-    /// Tables whose points differ in another way, by file stem.
+    /// The same differences for single tables, by file stem.
     #[serde(default)]
     pub elsewhere_in: BTreeMap<String, RatioPercentiles>,
-    /// Error of a table, as a share, that a sample must rule out to pass.
+    /// The error of a table, as a share, that a sample must rule out for the table to pass.
     pub excludes: f64,
-    /// Two-sided confidence of intervals. With 0.9, a limit is ruled out with a confidence of 95 %.
+    /// The two-sided confidence of intervals. With 0.9, a limit is ruled out with a confidence of 95 %.
     pub confidence: f64,
-    /// Share of points that an honest collection may have beyond the 99th percentile of reruns.
+    /// The share of points that an undisturbed collection may have beyond the 99th percentile of reruns.
     pub tail_share: f64,
-    /// Probability of the number of points beyond the band, given `tail_share`, below which the table
-    /// fails.
+    /// The probability of the number of points beyond the band, given `tail_share`, below which the table fails.
     pub tail_level: f64,
-    /// Smallest number of points for a conclusion.
+    /// The least number of points for a verdict.
     pub least_points: usize,
-    /// Share of a table's rows, in slices without a measured point, above which the table does not pass.
+    /// The largest share of a table's rows in slices without a measured point with which the table can pass.
     pub unmeasured: f64,
-    /// Width of the middle half of differences in µs, relative to their median, up to which they are called
-    /// constant; and the same as a share of that of log ratios.
+    /// The limits for calling differences in µs constant. The first limits the width of their middle half, relative to
+    /// their median. The second limits this width as a share of the same width of the log ratios.
     pub constant: [f64; 2],
 }
 
 impl Margins {
-    /// The limits for a table.
+    /// Returns the limits for a table.
     pub(crate) fn of(&self, table: &str) -> Self {
         let elsewhere = self.elsewhere_in.get(table).copied().unwrap_or(self.elsewhere);
         Self { elsewhere, ..self.clone() }
@@ -77,7 +76,7 @@ pub struct RatioPercentiles {
     pub p99: f64,
 }
 
-/// A recipe: how rows of a table and backend were measured.
+/// A recipe: the way in which rows of a table and backend were measured.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recipe {
@@ -93,8 +92,8 @@ pub(crate) struct Recipe {
     pub dtype: Dtype,
     /// Formulas of the operation's sizes by name; `count` is in elements.
     pub sizes: BTreeMap<String, Expr>,
-    /// Number of calls in one timed unit, each with its own weights; 1 if absent. The latency is one
-    /// call's share.
+    /// Number of calls in one timed unit, each with its own weights; 1 if absent. The latency is the unit's time
+    /// divided by this number.
     #[serde(default)]
     pub copies: Option<Expr>,
     /// Sharing of inputs between the calls of a unit.
@@ -109,21 +108,20 @@ pub(crate) struct Recipe {
     /// True if the timed unit was captured in a CUDA graph.
     #[serde(default)]
     pub cuda_graph: bool,
-    /// True if the card rested before every sample; the collectors go on at once.
+    /// True if the card rested before every sample; collectors do not wait between samples.
     #[serde(default)]
     pub rested: bool,
     /// Number of units that run before timing starts.
     pub warmups: u32,
-    /// Number of units timed together; the sample is their mean.
+    /// Number of units that are timed together; the sample is their mean.
     pub runs: Expr,
-    /// The reason why the built-in kernels measure something else than was recorded: another kernel,
-    /// another launch.
+    /// The reason why the built-in kernels measure something else than was recorded, such as another kernel or launch.
     #[serde(default)]
     pub proxy: Option<String>,
     /// Filter of the rows that `proxy` applies to; `None` means all rows.
     #[serde(default)]
     pub proxy_rows: Option<Expr>,
-    /// Reference to the upstream code that measures this way.
+    /// A reference to the upstream code that measures in this way.
     #[allow(dead_code, reason = "people read it in the YAML")]
     pub source: String,
 }
@@ -152,7 +150,7 @@ impl Recipes {
     ///
     /// # Errors
     ///
-    /// When a file is malformed; the error names file and line.
+    /// If a file is malformed; the error names file and line.
     pub(crate) fn read(library: &Library) -> Result<Self> {
         let mut recipes = Self::default();
         for file in library.file("rules/recipes.yaml") {
@@ -164,7 +162,7 @@ impl Recipes {
         Ok(recipes)
     }
 
-    /// The first error in the content that its YAML form does not rule out; `None` if there is none.
+    /// Returns the first error in the content that parsing does not find; `None` if there is none.
     pub(crate) fn fault(&self) -> Option<String> {
         let j = &self.judge;
         let shares = [j.bias, j.card, j.card_most, j.level].into_iter().chain(j.constant);

@@ -1,7 +1,8 @@
-//! The log of a run's replies, by which tables are judged again without a GPU.
+//! The log of a run's replies, from which tables can be judged again without a GPU.
 //!
-//! Each line is a JSON object. The first describes the device. Then follows one line per reply, with the point that
-//! was asked for, and one line for each table, with the slices that were drawn from.
+//! Each line is a JSON object. The first line describes the device. The next lines are the replies, each with its
+//! point. After the replies of a table, one line contains the runner's complaints and the slices that the points were
+//! drawn from.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,34 +25,34 @@ use crate::gpu::work::Work;
 #[derive(Deserialize)]
 pub struct LoggedTable {
     path: String,
-    /// Errors and warnings that the runner wrote meanwhile.
+    /// Errors and warnings that the runner wrote while the table was measured.
     pub complaints: Complaints,
     /// The number of rows of each slice that the points were drawn from; empty in older logs.
     #[serde(default)]
     pub slices: BTreeMap<String, usize>,
 }
 
-/// A reply, with the point that was asked for.
+/// A reply, with its point.
 #[derive(Deserialize)]
 pub(crate) struct Replied {
-    /// Path of the table; logs of other programs may have only its name.
+    /// Path of the table; `None` in logs of other programs that state only its name.
     path: Option<String>,
     table: String,
     row: u64,
     key: BTreeMap<String, Value>,
-    /// The row's kernel, where the key does not contain it.
+    /// The row's kernel, if the key does not contain it.
     kernel_source: Option<Value>,
-    /// True if the point was measured to see whether the device drifts.
+    /// True if the point is a control point, which reveals drift of the device.
     #[serde(default)]
     pub control: bool,
-    /// Time in ms below which the host's launches decide the point's time.
+    /// The time in ms below which kernel launches of the host determine the point's time.
     #[serde(default)]
     pub host_ms: f64,
     reply: Value,
 }
 
 impl Replied {
-    /// The device's answer.
+    /// Returns the device's answer, or the reason why there is none.
     pub(crate) fn answer(&self) -> Result<Answer, Reason> {
         match self.reply.get("error").and_then(Value::as_str) {
             Some(why) => Err(why.into()),
@@ -64,13 +65,13 @@ impl Replied {
 ///
 /// # Errors
 ///
-/// When the line cannot be written.
+/// If the line cannot be written.
 pub(crate) fn write(log: &mut Option<File>, line: &Value) -> Result<()> {
     let failed = |e| Error::caused("cannot write a reply to the log", "", e);
     log.iter_mut().try_for_each(|log| log.write_all(format!("{line}\n").as_bytes()).map_err(failed))
 }
 
-/// The line for a reply.
+/// Returns the line for a reply.
 pub(crate) fn line(
     point: &Point,
     control: bool,
@@ -88,20 +89,20 @@ pub(crate) fn line(
 pub struct Replay {
     about: About,
     replies: Vec<Replied>,
-    /// True if the last line is incomplete, because the run that wrote it was killed.
+    /// True if the last line is incomplete, because the run was killed.
     is_cut: bool,
     /// The lines about tables, by path.
     pub tables: BTreeMap<String, LoggedTable>,
 }
 
 impl Replay {
-    /// Reads a log. A log without a device is one of a GPU of `system`.
+    /// Reads a log. If the log does not state a device, it counts as one of a GPU of `system`.
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, a line is not one of a log, or the device is not known.
+    /// If the file cannot be read, a line is not a line of a log, or the device is unknown.
     pub fn read(path: &Path, system: Option<&str>) -> Result<Self> {
-        // A system's name is accepted for the name of its device.
+        // The name of a system is accepted in place of a device's name.
         let mut about = system.map(|name| About { name: name.to_owned(), ..About::default() });
         let (mut replies, mut tables) = (Vec::new(), BTreeMap::new());
         let bad = |why: &str| {
@@ -110,7 +111,7 @@ impl Replay {
             Error::new(format!("{}: {why}", path.display()), hint)
         };
         let text = read_text(path).map_err(|e| bad(&e.to_string()))?;
-        // Each line is written at once, with its end.
+        // A line is written at once, with its end, so a line without an end is incomplete.
         let (whole, cut) = text.rsplit_once('\n').unwrap_or(("", &text));
         for (number, line) in whole.lines().enumerate() {
             let bad = |why: serde_json::Error| bad(&format!("line {}: {why}", number + 1));
@@ -140,7 +141,7 @@ impl Replay {
         self.replies.iter().any(|reply| reply.path.as_ref() == Some(&file.entry.path))
     }
 
-    /// The replies about a table, in their order.
+    /// Returns the replies about a table, in their order.
     pub(crate) fn of(&self, file: &TableFile) -> Vec<&Replied> {
         let is_own = |reply: &&Replied| {
             reply.path.as_ref().map_or(reply.table == file.table, |path| *path == file.entry.path)
@@ -148,7 +149,8 @@ impl Replay {
         self.replies.iter().filter(is_own).collect()
     }
 
-    /// The rows of a table that have a reply, each with the index of its reply among those about the table.
+    /// Returns the rows of a table that have a reply, each with the index of its reply among the replies about the
+    /// table.
     pub(crate) fn rows(
         &self,
         file: &TableFile,
@@ -167,7 +169,7 @@ impl Replay {
     }
 }
 
-/// Times in ms of each control point, one per pass.
+/// Returns the times in ms of each control point, one per pass.
 pub(crate) fn controls(replies: &[&Replied]) -> Vec<Vec<f64>> {
     let mut passes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for reply in replies.iter().filter(|reply| reply.control) {

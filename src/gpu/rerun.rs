@@ -1,4 +1,4 @@
-//! Rerun lists: points to measure again, with reasons (`perfdb-gate plan` writes them).
+//! Rerun lists: points to measure again, with reasons. `perfdb-gate plan` writes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::database::catalog::Place;
 use crate::database::table::{Column, Keys, Table, TableScope};
 use crate::specs::{Specs, TableSpec};
 
-/// Schema name of a rerun list.
+/// The schema name of a rerun list.
 const SCHEMA: &str = "perfdb-gate/rerun/v1";
 
-/// Columns that the device and its libraries report, so that lists omit them.
+/// The columns that the device and its libraries report, so that lists omit them.
 const SAID_BY_THE_DEVICE: [&str; 2] = ["version", "device"];
 
 /// A rerun list: points to measure again.
@@ -48,7 +48,7 @@ pub struct RerunOperation {
     pub version: String,
     /// File stem of the table.
     pub table: String,
-    /// Path of the table that the points are read from; absent if the table does not exist.
+    /// Path of the table from which the points were read; absent if the table does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Expected duration of the table's measurements in seconds.
@@ -57,14 +57,14 @@ pub struct RerunOperation {
     /// Commands for the collector, one per line; empty if the table has no collector of its own.
     #[serde(default)]
     pub collect: Vec<String>,
-    /// What the commands measure, if they cannot select the points; absent if they can.
+    /// The sweep that the commands measure, if they cannot select points; absent if they can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<RerunSweep>,
     /// The points to measure again.
     pub points: Vec<RerunPoint>,
 }
 
-/// The whole sweep of a table, which a collector measures that cannot select points.
+/// The whole sweep of a table, if its collector cannot select points.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunSweep {
@@ -79,7 +79,7 @@ pub struct RerunSweep {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunPoint {
-    /// Every column of the row that is not a measurement, except device and version.
+    /// The columns of the row that are not measurements, except device and version.
     pub key: BTreeMap<String, Value>,
     /// The reason for measuring the point again.
     pub reason: String,
@@ -102,7 +102,7 @@ impl RerunList {
         Self { schema: SCHEMA.to_owned(), about, seconds, operations }
     }
 
-    /// Returns true if a text claims to be a rerun list, whatever else is wrong with it.
+    /// Returns true if a text states the schema of a rerun list, even if it is malformed.
     pub fn is_one(text: &str) -> bool {
         let named = |line: &str| {
             line.strip_prefix("schema:").is_some_and(|name| name.contains("perfdb-gate/rerun/"))
@@ -114,7 +114,7 @@ impl RerunList {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, or is not a rerun list.
+    /// If the file cannot be read, or is not a rerun list.
     pub fn read(path: &Path) -> Result<Self> {
         let bad = |why: Reason| {
             let hint = "`perfdb-gate plan --output FILE` writes a rerun list";
@@ -128,7 +128,7 @@ impl RerunList {
     ///
     /// # Errors
     ///
-    /// When the text is not a rerun list, or its points are not rows of a table.
+    /// If the text is not a rerun list, or its points are not rows of a table.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let list: Self = crate::base::yaml::parse(text)?;
         if list.schema != SCHEMA {
@@ -140,12 +140,12 @@ impl RerunList {
         Ok(list)
     }
 
-    /// The list as YAML.
+    /// Returns the list as YAML.
     pub fn text(&self) -> String {
         serde_yaml::to_string(self).unwrap_or_default()
     }
 
-    /// The list's points of a table in a place of the database.
+    /// Returns the list's points of a table in a place of the database.
     pub(crate) fn of(&self, place: &Place, table: &str) -> Option<&RerunOperation> {
         self.operations.iter().find(|o| {
             o.table == table
@@ -154,14 +154,14 @@ impl RerunList {
         })
     }
 
-    /// Number of points in the list.
+    /// Returns the number of points in the list.
     pub fn points(&self) -> usize {
         self.operations.iter().map(|o| o.points.len()).sum()
     }
 }
 
 impl RerunOperation {
-    /// The table's place in the database.
+    /// Returns the table's place in the database.
     pub(crate) fn place(&self) -> Place {
         Place {
             system: self.system.clone(),
@@ -171,11 +171,11 @@ impl RerunOperation {
         }
     }
 
-    /// Hashes of the points' keys, as the table's loader computes them.
+    /// Returns the hashes of the points' keys, as the table's loader computes them.
     ///
     /// # Errors
     ///
-    /// When a formula of the spec does not fit the points' columns.
+    /// If a formula of the spec does not fit the points' columns.
     pub(crate) fn keys(&self, spec: &TableSpec, specs: &Specs) -> Result<BTreeSet<u64>, ExprError> {
         // A list that was read has valid rows.
         let Ok(table) = self.rows() else { return Ok(BTreeSet::new()) };
@@ -184,11 +184,11 @@ impl RerunOperation {
         Ok(Keys::new(&spec.key, &scope)?.hashes().iter().copied().collect())
     }
 
-    /// The points in their order, as rows of a table without latencies.
+    /// Returns the points in their order, as rows of a table without latencies.
     ///
     /// # Errors
     ///
-    /// When the points have different columns, or a column mixes types.
+    /// If the points have different columns, or a column mixes types.
     pub(crate) fn rows(&self) -> Result<Table, Reason> {
         let Some(first) = self.points.first() else { return Err("the list has no points".into()) };
         let names: Vec<&String> = first.key.keys().collect();
@@ -211,7 +211,7 @@ impl RerunOperation {
     }
 }
 
-/// Returns true if rerun lists contain the column. They omit measurements and what the device reports.
+/// Returns true if rerun lists contain the column. They omit measurements and the columns that the device reports.
 pub(crate) fn is_listed(column: &str) -> bool {
     !SAID_BY_THE_DEVICE.contains(&column) && crate::specs::measured_unit(column).is_none()
 }

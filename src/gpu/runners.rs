@@ -1,4 +1,4 @@
-//! Runners: which function of a database's collectors measures a row (`rules/runners.yaml`).
+//! Runners: the functions of a database's collectors that measure rows (`rules/runners.yaml`).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,11 +22,11 @@ pub(crate) struct Runners(BTreeMap<String, BackendRunners>);
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BackendRunners {
-    /// The framework's version that the collectors are written for.
+    /// The version of the framework for which the collectors are written.
     requires: Requirement,
     /// The runners in order; the first that matches a row is used.
     pub calls: Vec<Runner>,
-    /// Tables that cannot be called, with the reason.
+    /// Tables that no runner can measure, with the reason.
     #[serde(default)]
     #[allow(dead_code, reason = "people read it in the YAML")]
     pub without: BTreeMap<String, String>,
@@ -41,14 +41,14 @@ pub(crate) struct Runner {
     /// Filter of the rows that the runner measures; `None` means all rows.
     #[serde(default)]
     pub rows: Option<Expr>,
-    /// The framework's version; `None` means that of the backend.
+    /// The version of the framework; `None` means the version of the backend.
     #[serde(default)]
     requires: Option<Requirement>,
-    /// Python module below `collector` and function, joined by a colon.
+    /// The Python module below `collector` and its function, joined by a colon.
     pub run: String,
     /// Positional arguments.
     pub args: Vec<Argument>,
-    /// The module's function that lists the collector's cases.
+    /// Name of the module's function that lists the collector's cases.
     #[serde(default)]
     pub cases: Option<String>,
     /// Environment variables, set before the call.
@@ -57,47 +57,46 @@ pub(crate) struct Runner {
     /// Name of the file that the function writes; `None` means the table's name.
     #[serde(default)]
     pub file: Option<String>,
-    /// Columns in which the rows of one call agree; empty if a call measures one row.
+    /// Columns whose values the rows of one call share; empty if a call measures one row.
     #[serde(default)]
     pub group: Vec<String>,
-    /// Number of processes that call the function together, each with a GPU of its own; `None` means that
-    /// one process calls it.
+    /// Number of processes that call the function together, each with a GPU of its own; `None` means one process.
     #[serde(default)]
     pub processes: Option<Expr>,
-    /// Rows that are timed without a CUDA graph.
+    /// The rows that are timed without a CUDA graph; `None` if there are none.
     #[serde(default)]
     pub eager: Option<Eager>,
 }
 
-/// Rows whose times include the host's launches.
+/// The rows whose times include kernel launches of the host.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Eager {
     /// Filter of the rows.
     pub rows: Expr,
-    /// Number of empty launches that take as long as the host needs for one call.
+    /// Number of empty launches that take as long on the host as one call.
     pub launches: u32,
 }
 
 /// A positional argument of a function.
 #[derive(Debug, Clone)]
 pub(crate) enum Argument {
-    /// The value of a formula: a number, a text, a boolean or nothing.
+    /// The value of a formula: a number, a text, a boolean or null.
     Value(Expr),
-    /// A value of another form.
+    /// An argument that is not a plain value.
     Form(Form),
 }
 
-/// The form of an argument that is not a plain value.
+/// An argument that is not a plain value.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub(crate) enum Form {
-    /// A list of the one value.
+    /// A list with a single value.
     List {
         /// The value.
         list: Expr,
     },
-    /// A number with a decimal point.
+    /// A floating-point number, which is written with a decimal point.
     Real {
         /// The value.
         real: Expr,
@@ -108,18 +107,18 @@ pub(crate) enum Form {
         #[serde(rename = "type")]
         name: Expr,
     },
-    /// An element of the collector's case whose other arguments are the call's.
+    /// An element of the collector's case whose other arguments are those of the call.
     Case {
         /// Index of the element.
         case: usize,
-        /// Value of the element by which one of several cases is chosen.
+        /// The value of the element, which selects one of several cases with the same arguments.
         #[serde(default)]
         like: Option<Expr>,
     },
 }
 
 impl Argument {
-    /// The formula of the value, or of the element by which a case is chosen.
+    /// Returns the formula of the value, or of the element that selects a case.
     pub(crate) fn formula(&self) -> Option<&Expr> {
         match self {
             Self::Value(value) => Some(value),
@@ -164,7 +163,7 @@ impl Runners {
     ///
     /// # Errors
     ///
-    /// When a file is malformed; the error names file and line.
+    /// If a file is malformed; the error names file and line.
     pub(crate) fn read(library: &Library) -> Result<Self> {
         let mut runners = Self::default();
         for file in library.file("rules/runners.yaml") {
@@ -176,7 +175,7 @@ impl Runners {
         Ok(runners)
     }
 
-    /// The first error in the content that its YAML form does not rule out; `None` if there is none.
+    /// Returns the first error in the content that parsing does not find; `None` if there is none.
     fn fault(&self) -> Option<String> {
         let runners = self.0.values().flat_map(|b| &b.calls);
         runners.into_iter().find_map(|runner| {
@@ -197,13 +196,13 @@ impl Runners {
         })
     }
 
-    /// The runners of a table and backend.
+    /// Returns the runners of a table and backend.
     pub(crate) fn of(&self, table: &str, backend: &str) -> Vec<&Runner> {
         let runners = self.0.get(backend).into_iter().flat_map(|b| &b.calls);
         runners.filter(|runner| runner.tables.iter().any(|name| name == table)).collect()
     }
 
-    /// The framework's version that a table of a backend needs; `None` if it has no runner.
+    /// Returns the version of the framework that a table of a backend needs; `None` if the table has no runner.
     pub(crate) fn requirement(&self, table: &str, backend: &str) -> Option<&Requirement> {
         let own = self.of(table, backend).first()?.requires.as_ref();
         own.or(self.0.get(backend).map(|b| &b.requires))
@@ -219,7 +218,7 @@ fn is_collectors(run: &str) -> bool {
     inside.is_some_and(|(module, function)| module.split('.').all(is_word) && is_word(function))
 }
 
-/// A version that a framework must have, such as `vllm==0.24.0` or `trtllm>=1.3.0rc20`.
+/// A required version of a framework, such as `vllm==0.24.0` or `trtllm>=1.3.0rc20`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct Requirement {
@@ -245,7 +244,7 @@ impl fmt::Display for Requirement {
 }
 
 impl Requirement {
-    /// Returns true if a version meets the requirement; its build, after a plus sign, does not count.
+    /// Returns true if a version meets the requirement. Its build, after a plus sign, is ignored.
     pub(crate) fn is_met(&self, version: &str) -> bool {
         Version::from_str(version).is_ok_and(|version| self.versions.contains(&version))
     }

@@ -1,4 +1,4 @@
-//! The work of a device at a point: an operation with its sizes, element type, contents and timing.
+//! The work of a device for a point: an operation with its sizes, element type, contents and timing.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct Work {
     pub dtype: Dtype,
     /// Sizes of the operation by name, such as `m`, `n` and `k`, as the recipe's formulas give them.
     pub sizes: BTreeMap<String, u64>,
-    /// Number of calls in one timed unit; each call has its own weights.
+    /// Number of calls in one timed unit. Each call has its own weights.
     pub copies: u64,
     /// Sharing of inputs between the calls of a unit.
     pub inputs: Inputs,
@@ -28,9 +28,9 @@ pub struct Work {
     pub rested: bool,
     /// Number of units that run before timing starts.
     pub warmups: u32,
-    /// Number of units timed together; a sample is their mean.
+    /// Number of units that are timed together; a sample is their mean.
     pub runs: u32,
-    /// The reason why the built-in kernel is not the recorded one; `None` if it is.
+    /// The reason why the built-in kernel is not the recorded one; absent if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
 }
@@ -41,12 +41,12 @@ impl Work {
         self.sizes.get(name).copied().unwrap_or(1)
     }
 
-    /// Number of elements of one input.
+    /// Returns the number of elements of one input.
     pub(crate) fn input(&self) -> u64 {
         self.product(&["batch", "m", "k"])
     }
 
-    /// Number of elements of one call's weights.
+    /// Returns the number of elements of one call's weights.
     pub(crate) fn weight(&self) -> u64 {
         self.product(&["batch", "n", "k"])
     }
@@ -56,7 +56,7 @@ impl Work {
         sizes.iter().fold(1, |all: u64, name| all.saturating_mul(self.size(name)))
     }
 
-    /// Number of inputs in memory, which is also the number of outputs.
+    /// Returns the number of inputs in memory, which is also the number of outputs.
     pub(crate) fn inputs_held(&self) -> u64 {
         if self.inputs == Inputs::Own { self.copies } else { 1 }
     }
@@ -73,11 +73,11 @@ pub enum GpuOperation {
     Bmm,
     /// Sum over all GPUs; each GPU gets the whole sum.
     AllReduce,
-    /// Concatenation of all GPUs' parts; each GPU gets all of it.
+    /// Concatenation of the parts of all GPUs; each GPU gets the whole result.
     AllGather,
     /// Sum over all GPUs; each GPU gets one part of the sum.
     ReduceScatter,
-    /// Exchange of parts: each GPU sends one part to each other GPU.
+    /// Exchange: each GPU sends a different part to each other GPU.
     Alltoall,
 }
 
@@ -96,7 +96,7 @@ pub enum Dtype {
 }
 
 impl Dtype {
-    /// Bytes per element.
+    /// Returns the bytes per element.
     pub(crate) fn bytes(self) -> u64 {
         match self {
             Self::Bfloat16 | Self::Half => 2,
@@ -123,7 +123,7 @@ pub enum Fill {
     /// Zeros; uninitialised memory gives the same times.
     #[default]
     Zeros,
-    /// The same value everywhere.
+    /// One value in all elements.
     Constant,
     /// Values of the standard normal distribution.
     Normal,

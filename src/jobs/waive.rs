@@ -39,7 +39,7 @@ pub struct WaiveOptions {
 ///
 /// # Errors
 ///
-/// Those of [`validate::run`].
+/// The errors of [`validate::run`].
 pub fn list(root: PathBuf, progress: &dyn Progress) -> Result<String> {
     let all = found(root, progress)?;
     let mut out = String::new();

@@ -20,8 +20,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Lists the tables that the engine cannot load after the change and could before, and the version itself if the
-    /// engine does not open it.
+    /// Lists the tables that the engine refuses to load after the change but not before it, and the version itself if
+    /// the engine refuses to open it.
     pub(super) fn of_version(
         asked: &AskedVersion,
         before: Option<&StateAnswer>,
@@ -53,8 +53,8 @@ impl Refusal {
         whole.chain(tables).collect()
     }
 
-    /// Lists the changed tables that a prediction cannot load after the change and could before: the engine names the
-    /// file that it cannot read.
+    /// Lists the changed tables that a prediction cannot load after the change but could load before it. The engine
+    /// names the file that it cannot read.
     pub(super) fn of_prediction(
         asked: &AskedVersion,
         was: Option<&PredictReply>,

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use crate::base::escape::clean;
 use crate::base::words::{names, plural_verb};
 
-/// Requested files whose contents are not in the local clone. Nothing is known to be wrong with
-/// them, but they were not checked.
+/// Requested files whose contents are not in the local clone, so that they were not checked.
 #[derive(Debug, Default)]
 pub struct AbsentFiles {
     /// Tables that `.gitattributes` keeps in git-LFS.
@@ -21,16 +20,16 @@ impl AbsentFiles {
         self.in_lfs.is_empty() && self.missing.is_empty()
     }
 
-    /// The paths of all absent files, sorted.
+    /// Returns the paths of all absent files, sorted.
     pub(super) fn paths(&self) -> BTreeSet<&str> {
         self.in_lfs.iter().chain(&self.missing).map(String::as_str).collect()
     }
 
-    /// A sentence with the number of absent files and the command that fetches them; `None` if no
-    /// file is absent.
+    /// Returns a sentence with the number of absent files and the command that fetches them; `None` if no file is
+    /// absent.
     pub(super) fn said(&self) -> Option<String> {
         let line = |paths: &BTreeSet<String>, what: &str, verb: [&str; 2], how: &str| {
-            // One path is enough as an example; the JSON report lists all.
+            // One path is an example; the JSON report lists all.
             let first = names(paths.first().into_iter().map(String::as_str));
             let first = if paths.len() > 1 { format!("the first is {first}") } else { first };
             let files = plural_verb(paths.len(), what, verb);

@@ -1,5 +1,6 @@
-//! Renders the audit of a change, `perfdb-gate/audit/v1`: what each changed table contained before and after, and which
-//! rules examined it. Nothing in it depends on the time of the run, so the same two commits give the same bytes.
+//! Renders the audit of a change, `perfdb-gate/audit/v1`: the contents of each changed table before and after, and the
+//! rules that examined it. The audit does not depend on the time of the run, so the same two commits give the same
+//! bytes.
 
 use std::collections::BTreeMap;
 
@@ -32,26 +33,26 @@ struct JsonAudit<'a> {
 struct JsonAudited<'a> {
     #[serde(flatten)]
     table: &'a AuditedTable,
-    /// What the rules that examined the table found, by rule.
+    /// The verdict of each rule that examined the table, by rule.
     verdicts: BTreeMap<&'a str, JsonVerdict>,
 }
 
-/// What a rule found in a table.
+/// The verdict of a rule on a table.
 #[derive(Serialize, JsonSchema)]
 struct JsonVerdict {
     /// The number of rows that the rule examined.
     rows: usize,
-    /// True if it has no finding.
+    /// True if the rule has no finding on the table.
     clean: bool,
-    /// The number of findings.
+    /// The number of the rule's findings on the table.
     findings: usize,
 }
 
-/// Renders the audit.
+/// Renders the audit as JSON.
 ///
 /// # Errors
 ///
-/// If the run compared nothing.
+/// If the run did not compare two states.
 pub(super) fn render(view: &ReportView<'_>) -> Result<String> {
     let report = view.raw;
     let hint = "`perfdb-gate sanity --report audit=FILE` writes one";
@@ -79,7 +80,7 @@ pub(super) fn render(view: &ReportView<'_>) -> Result<String> {
     }))
 }
 
-/// Returns the schema of the audit.
+/// Returns the JSON schema of the audit.
 pub(crate) fn schema(generator: SchemaGenerator) -> Schema {
     generator.into_root_schema_for::<JsonAudit<'_>>()
 }

@@ -1,4 +1,4 @@
-//! A document for people, which is rendered as text for a terminal or as Markdown.
+//! A document that is rendered as text for a terminal or as Markdown.
 
 use textwrap::core::display_width;
 
@@ -9,14 +9,14 @@ use crate::base::escape::clean;
 /// names from data.
 #[derive(Debug)]
 pub struct Document {
-    /// The heading of the Markdown; a terminal does not show it.
+    /// The title of the document in Markdown; a terminal does not show it.
     title: String,
     parts: Vec<DocumentPart>,
 }
 
 #[derive(Debug)]
 struct DocumentPart {
-    /// The heading; empty for none.
+    /// The heading; empty for no heading.
     heading: String,
     /// True if Markdown hides the body below the heading until a reader opens it.
     folded: bool,
@@ -42,7 +42,7 @@ pub struct ListItem {
 pub struct DocumentTable {
     heads: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// The indices of columns of numbers, which are right-aligned.
+    /// The indices of the columns of numbers, which are right-aligned.
     figures: Vec<usize>,
 }
 
@@ -53,7 +53,7 @@ impl From<String> for ListItem {
 }
 
 impl DocumentTable {
-    /// Creates a table whose columns `figures` are right-aligned.
+    /// Creates a table. The columns with the indices `figures` are right-aligned.
     pub fn new(
         heads: &[&str],
         figures: impl Into<Vec<usize>>,

@@ -1,4 +1,4 @@
-//! Words the sources of a report's facts, and the tables that belong to no root.
+//! Describes the sources of a report's facts, and the tables that belong to no root.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,11 +11,10 @@ use crate::database::facts::{Fact, FactOrigin};
 #[derive(Serialize, JsonSchema)]
 pub(super) struct JsonFact<'a> {
     name: &'a str,
-    /// The fact's source: `tree`, the judged commit or folder; or `rules`, the embedded rules and
-    /// their overlays.
+    /// The fact's source: `tree` is the judged commit or folder; `rules` are the embedded rules and their overlays.
     from: &'static str,
     path: Option<&'a str>,
-    /// The reason why the file at `path` is not read.
+    /// The reason why the file at `path` cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<&'a str>,
 }
@@ -39,7 +38,7 @@ pub(super) fn json(all: &[Fact]) -> Vec<JsonFact<'_>> {
     all.iter().map(JsonFact::of).collect()
 }
 
-/// Words which tables belong to no root, so that they were not checked; `None` without such tables.
+/// Names the tables that belong to no root, so that they were not checked; `None` without such tables.
 pub(super) fn outside(paths: &[String]) -> Option<String> {
     let verb = match paths.len() {
         0 => return None,
@@ -53,8 +52,7 @@ pub(super) fn outside(paths: &[String]) -> Option<String> {
     )))
 }
 
-/// Words which facts come from the judged tree and which from `rules/`; `None` if the tree states
-/// none.
+/// Lists the facts from the judged tree and those from `rules/`; `None` if the tree states none.
 pub(super) fn facts(all: &[Fact]) -> Option<String> {
     all.iter().find(|f| f.path.is_some())?;
     let date = all.iter().find_map(|fact| fact.date.as_deref()).unwrap_or_default();
@@ -73,7 +71,7 @@ pub(super) fn facts(all: &[Fact]) -> Option<String> {
     Some(said)
 }
 
-/// Words why the file of a fact is ignored; `None` if it was read.
+/// Describes why the file of a fact is ignored; `None` if it was read.
 pub(super) fn unread(fact: &Fact) -> Option<String> {
     let (path, why) = fact.path.as_ref().zip(fact.problem.as_ref())?;
     Some(clean(&format!("{path} cannot be read ({why}), so rules/ is used instead")))

@@ -1,5 +1,4 @@
-//! The health map: a grid of tables by systems with the worst severity and the number of findings
-//! per cell.
+//! The health map: a grid of tables by systems. A cell has the worst severity and the number of findings.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +13,7 @@ use crate::base::words::plural;
 use crate::database::catalog::Place;
 use crate::findings::{Finding, Severity};
 
-/// The tables that a run judged: backends with versions, by table name, then by system.
+/// The tables that a run judged. Maps a table name to systems, and a system to backends with versions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JudgedPlaces(BTreeMap<String, BTreeMap<String, BTreeSet<String>>>);
 
@@ -26,7 +25,7 @@ pub(crate) struct HealthMap {
     pub systems: Vec<String>,
     /// The rows, those with most errors first.
     pub tables: Vec<HealthRow>,
-    /// The sum of all tables, one cell per system.
+    /// The sums over all tables, one cell per system.
     pub totals: Vec<HealthCell>,
 }
 
@@ -35,11 +34,11 @@ pub(crate) struct HealthMap {
 pub(crate) struct HealthRow {
     /// The table's name without `_perf`; empty for findings on sidecars and systems.
     pub table: String,
-    /// The table's name as findings have it.
+    /// The table's full name, as findings contain it.
     pub stem: String,
     /// One cell per system; `None` if the system has no such table.
     pub cells: Vec<Option<HealthCell>>,
-    /// The sum of all systems.
+    /// The sum over all systems.
     pub total: HealthCell,
 }
 
@@ -54,7 +53,7 @@ pub(crate) struct HealthCell {
     pub warnings: usize,
     /// The number of infos that are neither waived nor existing.
     pub infos: usize,
-    /// The backends with versions that were judged, such as `vllm 0.24.0`; the newest of a backend first.
+    /// The judged backends with versions, such as `vllm 0.24.0`; the newest version of each backend first.
     pub versions: Vec<String>,
     /// The cell's text, such as `2E 1W`.
     pub short: String,
@@ -137,7 +136,7 @@ fn newest_first(versions: &BTreeSet<String>) -> Vec<String> {
     versions.into_iter().map(|text| clean(text)).collect()
 }
 
-/// Returns the system of a finding's table, or the one that the file of the finding describes.
+/// Returns the system of a finding's table, or the system that the finding's YAML file describes.
 fn system_of(finding: &Finding) -> Option<&str> {
     if let Some(place) = &finding.place {
         return Some(&place.system);
@@ -148,7 +147,7 @@ fn system_of(finding: &Finding) -> Option<&str> {
 }
 
 impl HealthRow {
-    /// The row's name for people.
+    /// Returns the row's name for people.
     pub(crate) fn name(&self) -> &str {
         if self.table.is_empty() { "(sidecars, systems)" } else { &self.table }
     }
@@ -179,7 +178,7 @@ impl HealthCell {
         }
     }
 
-    /// Returns the cell with its texts filled in.
+    /// Returns the cell with its severity and texts filled in.
     fn told(&self) -> Self {
         let counts = [
             (self.errors, 'E', Severity::Error),

@@ -1,4 +1,4 @@
-//! Renders the report as one HTML page that opens from disk: `charts/report.html.j2`, filled.
+//! Renders the report as one HTML page, which opens from disk, with the template `charts/report.html.j2`.
 //!
 //! Findings are rows of HTML, so that the page can be read without a script. The template escapes
 //! texts from data, and the script only hides and reorders rows.
@@ -26,7 +26,7 @@ use crate::report::chart::Drawing;
 
 const TEMPLATE: &str = include_str!("../../charts/report.html.j2");
 
-/// The most rows of a table of what changed.
+/// The most rows of a summary table of the change.
 const SLICES: usize = 100;
 
 /// The most causes listed; the findings themselves follow.
@@ -41,20 +41,20 @@ struct Page<'a> {
     causes: &'a [Cause],
     /// The number of causes that are not listed.
     more_causes: usize,
-    /// The findings, the ones that count first, then by urgency.
+    /// The findings: first the new ones that are not waived, then the others, each by urgency.
     findings: Vec<&'a FindingView<'a>>,
     choices: Choices<'a>,
-    /// True if some findings do not count; the page hides these at first.
+    /// True if some findings are waived or existing; the page hides these at first.
     debt: bool,
     /// The rules with findings.
     rules: Vec<&'a RuleView>,
     /// Tables whose rows changed.
     tables: Vec<&'a TableView<'a>>,
-    /// Tables that moved without a changed row.
+    /// Tables whose path or bytes changed, but no row did.
     moved: Vec<&'a TableView<'a>>,
     files: &'a [FileView],
     charts: &'a [Drawing],
-    /// Lines about the measurements of all points; empty if nothing was measured.
+    /// Lines about the measurements; empty if nothing was measured.
     measured: Vec<String>,
     /// The root and the judged states; empty if the command does not name them.
     states: String,
@@ -63,7 +63,7 @@ struct Page<'a> {
     /// Lines that sum up the change.
     summary: &'a [String],
     repaired: Option<&'a str>,
-    /// One table per kind of change that has rows.
+    /// The summary tables of the change, one per kind of change that has rows.
     slices: Vec<ChangeTable>,
     /// Lines about all predicted step times.
     predictions: Vec<String>,
@@ -89,8 +89,7 @@ struct Choices<'a> {
 /// If the template fails, which is a bug of this program.
 pub fn page(view: &ReportView<'_>, charts: &[Drawing]) -> Result<String> {
     let mut page = page_view(view, charts);
-    // Only the page's own script has the nonce. It is a hash of the whole page, so that data cannot
-    // predict it.
+    // Only the page's own script has the nonce. The nonce is a hash of the whole page, so that data cannot predict it.
     let seen = serde_json::to_vec(&page).unwrap_or_default();
     page.nonce = hex(&Sha256::digest(seen)[..16]);
     fill("report.html.j2", TEMPLATE, &page)

@@ -21,23 +21,23 @@ const ROWS: usize = 2;
 /// The most lines of the list of causes.
 const CAUSES: usize = 20;
 
-/// The most rules shown with their meaning and first step.
+/// The most rules shown with their explanation and first step.
 const STEPS: usize = 6;
 
-/// The most versions and systems that a cause names.
+/// The most versions, and the most systems, that are named for a cause.
 const NAMED: usize = 3;
 
-/// The most changed files listed beside the tables.
+/// The most changed files other than tables that are listed.
 const FILES: usize = 20;
 
 pub(super) fn render(view: &ReportView<'_>, colour: bool, full: bool) -> String {
-    // A comparison starts with the changes, and a drawn sample is meant to be read in full.
+    // A comparison starts with the changes, and a drawn sample is read completely, so neither is shortened.
     let glance = !full && view.changes.is_none() && view.drawn.is_none();
     let text = if glance && !view.causes.is_empty() { at_a_glance(view) } else { coloured(view) };
     if colour { text } else { style::plain(&text) }
 }
 
-/// Renders one screen: the verdict, the causes and the options that show more.
+/// Renders one screen: the verdict, the causes, and the options that show more.
 fn at_a_glance(view: &ReportView<'_>) -> String {
     let mut out = format!("{}\n\n", styled(BOLD, verdict(view)));
     write_triage(&mut out, view, "");
@@ -146,7 +146,7 @@ fn coloured(view: &ReportView<'_>) -> String {
     out
 }
 
-/// Writes the tables that changed, with the rows whose latency changed most, then the other files.
+/// Writes the changed tables, with the rows whose latency changed most, then the other changed files.
 fn write_changes(out: &mut String, changes: &ChangesView<'_>) {
     for table in changes.tables.iter().filter(|t| !t.raw.only_moved()) {
         write_table(out, table);
@@ -202,7 +202,7 @@ fn write_ratios(out: &mut String, ratios: &Ratios) {
     );
 }
 
-/// Writes one line per cause. `below` says where the remaining causes are.
+/// Writes one line per cause. `below` states where the remaining causes are listed.
 fn write_triage(out: &mut String, view: &ReportView<'_>, below: &str) {
     let causes = &view.causes;
     if causes.is_empty() {
@@ -234,7 +234,7 @@ fn concerned(cause: &Cause) -> String {
     let some = |all: &[String]| first_of(all, NAMED, ", ");
     let place = [cause.backend.as_str(), &some(&cause.versions)].join(" ");
     let files = plural(cause.files, "file");
-    // Files beside the database belong to no system.
+    // Files outside of the data directories belong to no system.
     let systems = match &cause.systems[..] {
         [] => String::new(),
         systems => format!(" on {}", some(systems)),
@@ -252,9 +252,9 @@ fn concerned(cause: &Cause) -> String {
     format!("{}: {files}{systems}{rows}{most}", place.trim())
 }
 
-/// Writes the findings that count, by file.
+/// Writes the new findings that are not waived, by file.
 fn write_findings(out: &mut String, view: &ReportView<'_>) {
-    // A drawn sample is judged by its rows, so more of them are shown.
+    // People judge a drawn sample by its rows, so more rows are shown.
     let rows = if view.drawn.is_some() { EXAMPLES } else { ROWS };
     let mut last = None;
     for finding in view.counted() {

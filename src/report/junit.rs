@@ -10,7 +10,7 @@ use super::xml::xml;
 use crate::base::words::plural;
 use crate::findings::Novelty;
 
-/// The cases of one rule, and the number of them that failed, are in error or were skipped.
+/// The test cases of one rule, with the numbers of failed, erroneous and skipped cases.
 #[derive(Default)]
 struct Suite<'a> {
     name: &'a str,
@@ -61,7 +61,7 @@ impl Suite<'_> {
     }
 }
 
-/// Returns the attributes that count the cases of suites.
+/// Returns the XML attributes with the numbers of test cases.
 fn totals(suites: &[Suite<'_>]) -> String {
     let sum = |count: fn(&Suite<'_>) -> usize| suites.iter().map(count).sum::<usize>();
     format!(
@@ -81,7 +81,7 @@ fn case(rule: &str, name: &str, body: &str) -> String {
     }
 }
 
-/// Returns a name that distinguishes a finding from others of its rule.
+/// Returns a case name that distinguishes a finding from other findings of its rule.
 fn name(finding: &FindingView<'_>) -> String {
     let mut name = finding.path.clone();
     if !finding.slice_line.is_empty() {

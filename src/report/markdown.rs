@@ -1,5 +1,5 @@
-//! Renders Markdown for a job summary: `charts/summary.md.j2`, filled. A comparison is rendered as
-//! the pull request comment.
+//! Renders the Markdown job summary with the template `charts/summary.md.j2`. A comparison is rendered as the pull
+//! request comment.
 
 use serde::Serialize;
 
@@ -14,11 +14,10 @@ use crate::base::words::plural;
 
 const TEMPLATE: &str = include_str!("../../charts/summary.md.j2");
 
-/// The longest comment that GitHub accepts, in characters; counted in bytes. A job summary may be
-/// longer.
+/// The length limit in bytes, which is the limit of a GitHub comment in characters. A job summary may be longer.
 const LONGEST: usize = 65_536;
 
-/// The sizes tried, the largest first: the number of findings listed, and of findings whose rows
+/// The sizes that are tried, the largest first: the number of findings listed, and the number of findings whose rows
 /// are shown.
 const SIZES: [(usize, usize); 6] = [(300, 30), (300, 10), (150, 10), (50, 10), (50, 0), (0, 0)];
 
@@ -32,7 +31,7 @@ struct StepSummary<'a> {
     /// The findings whose rows are shown.
     detailed: Vec<&'a FindingView<'a>>,
     left_out: Option<String>,
-    /// Lines about the measurements of all points; empty if nothing was measured, or too much for a comment.
+    /// Lines about the measurements; empty if nothing was measured, or if they do not fit.
     measured: Vec<String>,
     /// The rules with findings.
     advice: Vec<&'a RuleView>,

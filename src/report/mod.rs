@@ -41,14 +41,14 @@ use std::io::Write;
 
 use crate::base::error::{Error, Result};
 
-/// The least width to which reports are wrapped.
+/// The least width to which reports are wrapped, in columns.
 const LEAST_COLUMNS: usize = 40;
 
 /// The format of a rendered report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportFormat {
-    /// Text for a terminal, with or without colour. `brief` renders only the summary line, `full`
-    /// every finding. Lines longer than `width` columns are wrapped.
+    /// Text for a terminal, with or without colour. `brief` renders only the summary line, `full` renders every
+    /// finding. Lines longer than `width` columns are wrapped.
     Human { colour: bool, brief: bool, full: bool, width: Option<usize> },
     /// One line per finding.
     Concise,
@@ -74,8 +74,8 @@ pub enum ReportFormat {
 ///
 /// # Errors
 ///
-/// If a template fails, which is a bug of this program, or if stages are asked of a run that compared
-/// nothing.
+/// If a template fails, which is a bug of this program, or if the stages or the audit of a run are requested that did
+/// not compare two states.
 pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
     Ok(match format {
         ReportFormat::Human { brief: true, .. } => format!("{}\n", view.head.headline),
@@ -94,8 +94,8 @@ pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
     })
 }
 
-/// Returns the width of reports on standard output: that of COLUMNS, else of the terminal. `None` in a pipe, whose lines
-/// stay whole.
+/// Returns the width in columns of reports on standard output: the value of `COLUMNS`, or else the width of the
+/// terminal. `None` for a pipe, whose lines are not wrapped.
 pub fn columns() -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let terminal = terminal_size::terminal_size_of(std::io::stdout());

@@ -1,4 +1,4 @@
-//! The change of predicted step times, as shown in the section of a report.
+//! The change of predicted step times, and the lines about it in a report.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,18 +6,18 @@ use serde::Serialize;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, plural};
 
-/// The reason why nobody was asked if the caller wants so; then there is no section.
+/// The value of `not_asked` if the user turned predictions off; a report then has no section about them.
 pub(crate) const NOBODY: &str = "--planner none";
 
-/// The most lines of the section.
+/// The most lines of the section about predictions.
 const LINES: usize = 8;
 /// The most lines about predictions that became errors.
 const LOSSES: usize = 2;
 
-/// The change of predicted step times, on the versions that read changed files.
+/// The change of predicted step times, over the versions that read changed files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Predictions {
-    /// The planner that predicted: package, version and interpreter.
+    /// The planner that made the predictions: package, version and interpreter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planner: Option<String>,
     /// The reason why no planner was asked.
@@ -32,25 +32,25 @@ pub struct Predictions {
     pub values: usize,
     /// The number of steps whose time changed.
     pub moved: usize,
-    /// The number of steps that lost their time.
+    /// The number of steps with a predicted time only before the change.
     pub lost: usize,
-    /// The number of steps that gained a time.
+    /// The number of steps with a predicted time only after the change.
     pub gained: usize,
-    /// The number of steps without a time before and after the change.
+    /// The number of steps with a predicted time neither before nor after the change.
     pub unanswered: usize,
-    /// The smallest and the largest relative change of a step's time.
+    /// The smallest and the largest relative change of a step's time: 0.1 for 10 % longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
     /// The number of steps with a known power, before and after the change.
     pub power: [usize; 2],
-    /// The steps whose time changed most, one for each cause, the largest factor first.
+    /// The steps whose time changed most, one per cause, the largest factor first.
     pub movers: Vec<PredictedMove>,
     /// The reasons why predictions became errors.
     pub losses: Vec<String>,
-    /// Remarks that belong to no mover and no loss, such as operations whose time is not measured any more.
+    /// Remarks that concern no single step, such as operations whose time is no longer measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The versions about which the planner was not asked, or gave no answer.
+    /// The versions for which the planner was not asked or gave no answer, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<String>,
     /// The reason why nothing could be predicted.
@@ -61,11 +61,11 @@ pub struct Predictions {
 /// A step whose predicted time changed.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PredictedMove {
-    /// System, backend and version, model and layout, phase, requests and tokens of the step.
+    /// The step: system, backend and version, model and layout, phase, requests and tokens.
     pub step: String,
-    /// System, backend and version, model, layout and quantisation.
+    /// The configuration of the step: system, backend and version, model, layout and quantisation.
     pub subject: String,
-    /// Phase, requests and tokens of the step.
+    /// The operating point of the step: phase, requests and tokens.
     pub point: String,
     /// The step's time before the change, in ms.
     pub before_ms: f64,
@@ -75,20 +75,20 @@ pub struct PredictedMove {
     pub change: String,
     /// The operation whose time changed most.
     pub because: Option<String>,
-    /// The changed tables that serve the operation, with the slices that moved; `None` if no changed file explains
-    /// the move.
+    /// The changed tables that serve the operation, with the slices that changed; `None` if no changed file explains
+    /// the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
 }
 
 impl PredictedMove {
-    /// Words the times before and after, and the relative change.
+    /// Describes the times before and after, and the relative change.
     pub(crate) fn times(&self) -> String {
         let [before, after] = [self.before_ms, self.after_ms].map(Figure);
         format!("{before:.3} → {after:.3} ms, {}", self.change)
     }
 
-    /// Words the operation that changed most and the cause.
+    /// Describes the operation that changed most, and the cause.
     pub(crate) fn reason(&self) -> String {
         let parts: Vec<&str> =
             [&self.because, &self.cause].into_iter().flatten().map(String::as_str).collect();
@@ -106,7 +106,7 @@ pub(crate) struct MoverRow {
 }
 
 impl MoverRow {
-    /// Takes the texts of a move and escapes them.
+    /// Creates the row of a changed step, with escaped texts.
     pub(crate) fn new(moved: &PredictedMove) -> Self {
         let PredictedMove { subject, point, .. } = moved;
         let [subject, point, times, reason] =
@@ -141,13 +141,13 @@ impl PredictionLine {
 }
 
 impl Predictions {
-    /// Returns true if the planner was asked about no version, because no file that it reads changed.
+    /// Returns true if no version reads a changed file, so that the planner was not asked.
     pub(crate) fn is_empty(&self) -> bool {
         let is_complete = self.failed.is_none() && self.not_asked.is_none() && self.gaps.is_empty();
         self.versions == 0 && is_complete
     }
 
-    /// The lines of the section without a title, the most important first.
+    /// Returns the lines of the section without its title, the most important first.
     pub(crate) fn lines(&self) -> Vec<PredictionLine> {
         let mut lines = self.notes();
         for mover in self.movers.iter().take(LINES.saturating_sub(lines.len())) {
@@ -160,7 +160,7 @@ impl Predictions {
         lines
     }
 
-    /// The lines about all steps: the numbers, the answers that were lost, and the known power.
+    /// Returns the lines about all steps: the numbers, the lost predictions and the known power.
     pub(crate) fn notes(&self) -> Vec<PredictionLine> {
         let line = PredictionLine::new;
         if let Some(why) = &self.failed {
@@ -227,6 +227,6 @@ impl Predictions {
 pub(crate) fn percent(change: f64) -> String {
     let sign = if change < 0.0 { "−" } else { "+" };
     let size = change.abs() * 100.0;
-    // A change too small for one decimal must not look like none.
+    // A small change is written with an exponent, since one decimal would show it as 0.
     if size < 0.05 { format!("{sign}{size:.1e} %") } else { format!("{sign}{:.1} %", Figure(size)) }
 }

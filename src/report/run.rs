@@ -1,4 +1,4 @@
-//! The result of a run, its verdict, and the order in which its findings are read.
+//! The result of a run, its verdict, and the order of its findings.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -52,21 +52,21 @@ pub struct Report {
     pub counts: Counts,
     /// The changes; `None` if only one state was judged.
     pub diff: Option<Diff>,
-    /// The judged states, for commands that judge them again.
+    /// The judged states, as arguments of commands that reproduce a finding.
     pub states: ComparedStates,
     /// Findings of the base that the head no longer has; empty if only one state was judged.
     pub repaired: Vec<Repaired>,
     /// The change of predicted step times; `None` if it was not requested.
     pub predictions: Option<Predictions>,
-    /// The tables of what changed, by kind of change.
+    /// The summary tables of the change, one per kind of change.
     pub kind_tables: Vec<KindTable>,
     /// The remeasurement; `None` for other commands.
     pub remeasured: Option<Remeasured>,
     /// The wall-clock time of the run.
     pub elapsed: Duration,
-    /// What the stages of a change need in addition; `None` if they were not requested.
+    /// The additional input for the stages of a change; `None` if they were not requested.
     pub(crate) stages: Option<StageInput>,
-    /// A sentence about the draw if the findings are a drawn sample.
+    /// A sentence about the draw if the findings are a random sample.
     pub drawn: Option<String>,
 }
 
@@ -77,7 +77,7 @@ pub enum RunVerdict {
     Clean,
     /// At least one finding fails the run.
     Failed,
-    /// Nothing was checked, or something could not be compared or was too noisy.
+    /// Nothing was checked, a table could not be compared, or measurements were too noisy.
     Inconclusive,
 }
 
@@ -106,7 +106,7 @@ impl RunVerdict {
 pub struct RunOutcome {
     /// The verdict.
     pub verdict: RunVerdict,
-    /// Findings of this severity and worse fail the run; with `None`, no finding does.
+    /// Findings of this severity and worse fail the run; with `None`, no finding fails it.
     pub fail_on: Option<Severity>,
 }
 
@@ -118,8 +118,8 @@ impl RunOutcome {
 }
 
 impl Report {
-    /// Returns the outcome if findings of `fail_on` and worse fail the run; `None` fails none. A
-    /// remeasurement fails by its verdict alone, and its findings are errors.
+    /// Returns the outcome of the run if findings of `fail_on` and worse fail it; with `None`, no finding fails it. A
+    /// remeasurement fails by its own verdict.
     pub fn outcome(&self, fail_on: Option<Severity>) -> RunOutcome {
         if let Some(remeasured) = &self.remeasured {
             let verdict = match remeasured.outcome() {
@@ -144,7 +144,7 @@ impl Report {
         RunOutcome { verdict, ..outcome }
     }
 
-    /// Returns false if the compared change touches no file of a database, and none that may be one.
+    /// Returns false if the compared change touches no file that belongs or may belong to a database.
     pub fn touches_database(&self) -> bool {
         let is_changed = |diff: &Diff| {
             !diff.tables.is_empty() || diff.files.iter().any(|file| file.role != Role::Other)
@@ -154,8 +154,8 @@ impl Report {
             || !self.absent.is_empty()
     }
 
-    /// Keeps a random sample of `n` findings per rule and severity, chosen by `seed`, to be judged
-    /// by hand. The counts stay those of all findings.
+    /// Keeps a random sample of `n` findings per rule and severity, chosen by `seed`, for people to judge. The counts
+    /// of all findings are unchanged.
     pub fn draw(&mut self, n: usize, seed: u64) {
         let mut kinds: BTreeMap<(String, Severity), Vec<[u8; 32]>> = BTreeMap::new();
         for finding in self.findings.iter().filter(|f| f.counts()) {
@@ -178,7 +178,7 @@ impl Report {
     }
 }
 
-/// Returns the lot of a finding in a draw; the lowest lots are drawn.
+/// Returns the hash that decides whether a finding is drawn; the findings with the lowest hashes are.
 fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(seed.to_le_bytes());
@@ -187,11 +187,11 @@ fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Figures that say how many times too slow or too fast the worst row is, or the median of all.
+/// The evidence that contains the ratio of a finding: of its worst row, or the median over all its rows.
 const RATIOS: [&str; 3] = ["worst", "worst_ratio", "median_ratio"];
 
-/// The sort key of findings: by severity, then most predictions lost, then predictions moved most, then by how wrong how
-/// many rows are.
+/// The sort key of findings, the most urgent first: by severity, by the number of lost predictions, by the change of
+/// predictions in ms, then by the log ratio of the worst row times the number of rows.
 pub(super) fn urgency(finding: &Finding) -> impl Ord {
     let rows = finding.rows.max(1) as f64;
     let weight = ordered(farness(finding).map_or(rows, |far| far * rows));
@@ -199,26 +199,27 @@ pub(super) fn urgency(finding: &Finding) -> impl Ord {
     (finding.severity, most, &finding.path, &finding.rule)
 }
 
-/// The sort key of findings of one cause: by consequence, then by how wrong the worst row is, then by rows.
+/// The sort key of findings with one cause: by lost and changed predictions, then by the ratio of the worst row, then
+/// by the number of rows.
 pub(super) fn farthest(finding: &Finding) -> impl Ord {
     let far = ordered(farness(finding).unwrap_or(0.0));
     (consequence(finding), Reverse((far, finding.rows)), &finding.path)
 }
 
-/// Predictions that are lost, then how far predictions move, most first.
+/// The sort key of a finding's effect on predictions: most lost predictions first, then the largest change in ms.
 fn consequence(finding: &Finding) -> impl Ord + use<> {
     let models = finding.evidence.models.as_ref();
     let moves = ordered(models.map_or(0.0, |m| m.moves_ms));
     Reverse((models.map_or(0, |m| m.loses), moves))
 }
 
-/// The absolute log ratio of a finding's worst row; `None` if it states no ratio.
+/// Returns the absolute log ratio of a finding's worst row; `None` if the finding has no ratio.
 fn farness(finding: &Finding) -> Option<f64> {
     let ratio = RATIOS.iter().find_map(|name| finding.evidence.get(name)?.as_f64());
     ratio.filter(|ratio| *ratio > 0.0).map(|ratio| ratio.ln().abs())
 }
 
-/// The bits of a number of 0 or more, which have the order of such numbers.
+/// Returns the bits of a non-negative number, which sort in the order of the numbers.
 fn ordered(number: f64) -> u64 {
     number.max(0.0).to_bits()
 }

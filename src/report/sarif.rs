@@ -1,6 +1,6 @@
-//! Renders SARIF 2.1.0 for code scanning and editors. A table has no lines, so a finding is located
-//! at the first line of its file: the standard allows leaving out `region`, but code scanning does
-//! not show such results. A finding on a text file may have its own line.
+//! Renders SARIF 2.1.0 for code scanning and editors. A finding on a Parquet table is located at line 1 of its file.
+//! The standard allows leaving out `region`, but code scanning does not show such results. A finding on a text file may
+//! have its own line.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::view::{ReportView, RuleView};
 use crate::base::words::count;
 use crate::findings::Severity;
 
-/// The most results of a run that code scanning shows; it refuses files with more than 25,000.
+/// The most results in a file. Code scanning shows no more, and refuses files with more than 25,000.
 const MOST_RESULTS: usize = 5_000;
 
 pub(super) fn render(view: &ReportView<'_>) -> String {
@@ -43,8 +43,8 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     text
 }
 
-/// Returns the findings shown, in the report's order. Findings that count and severe findings are
-/// preferred.
+/// Returns the findings shown, in the report's order. If there are too many, new, unwaived and severe findings are
+/// kept.
 fn worst<'v, 'r>(findings: &'v [FindingView<'r>]) -> Vec<&'v FindingView<'r>> {
     let mut order: Vec<usize> = (0..findings.len()).collect();
     order.sort_by_key(|i| (!findings[*i].raw.counts(), findings[*i].raw.severity, *i));
@@ -53,8 +53,8 @@ fn worst<'v, 'r>(findings: &'v [FindingView<'r>]) -> Vec<&'v FindingView<'r>> {
     order.into_iter().map(|i| &findings[i]).collect()
 }
 
-/// Describes the end of the run, so that a run that checked nothing is not taken for a clean one
-/// and an incomplete list of results not for a complete one.
+/// Describes whether the run was successful and complete. A run that checked nothing is thus not taken for a clean one,
+/// and a shortened list of results not for a complete one.
 fn invocation(view: &ReportView<'_>, shown: usize) -> Value {
     let verdict = view.outcome.verdict;
     let checked = verdict != RunVerdict::Inconclusive;
@@ -91,7 +91,7 @@ fn descriptor(rule: &RuleView) -> Value {
             ),
         },
         "defaultConfiguration": {"level": level(rule.severity)},
-        // Code scanning filters by it.
+        // Code scanning filters by precision.
         "properties": {"precision": rule.confidence.precision()},
     });
     if let Some(page) = &rule.page {
@@ -146,7 +146,7 @@ fn result(finding: &FindingView<'_>, rule: Option<&usize>) -> Value {
     if let Some(new) = finding.raw.novelty.as_new() {
         result["baselineState"] = json!(if new { "new" } else { "unchanged" });
     }
-    // An empty list states that the finding is not suppressed.
+    // An empty list means that the finding is not suppressed.
     let waiver = finding.waived_by.as_deref();
     result["suppressions"] = waiver
         .iter()
@@ -155,12 +155,12 @@ fn result(finding: &FindingView<'_>, rule: Option<&usize>) -> Value {
     result
 }
 
-/// Converts names and values into an object.
+/// Converts pairs of names and values into a JSON object.
 fn named(pairs: &[(String, String)]) -> Map<String, Value> {
     pairs.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect()
 }
 
-/// Changes a text so that no viewer finds a Markdown link in it.
+/// Escapes a text so that no viewer finds a Markdown link in it.
 fn message(text: &str) -> String {
     text.replace("](", "] (")
 }

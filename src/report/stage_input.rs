@@ -1,4 +1,4 @@
-//! What the stages need in addition to a report: `rules/stages.yaml`, and the reach of the changed rows.
+//! The additional input for the stages of a change: `rules/stages.yaml`, and whether queries reach the changed rows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 use crate::base::error::{Error, Result};
 use crate::specs::{Library, SpecFile};
 
-/// Numbers of what was checked, by name.
+/// The numbers of checked items, such as tables, by name.
 pub(crate) type Checked = Vec<(&'static str, u64)>;
 
 /// A stage's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum StageId {
-    /// Files, schemas, identities and sidecars.
+    /// Checks files, schemas, identities and sidecars.
     ArtifactIntegrity,
-    /// Measured values.
+    /// Checks measured values.
     NumericalSanity,
-    /// Rows that queries reach.
+    /// Checks whether queries reach the changed rows.
     ProductionReachability,
-    /// Predicted step times.
+    /// Checks predicted step times.
     BehaviourAndParity,
 }
 
@@ -28,11 +28,11 @@ pub(super) enum StageId {
 #[serde(deny_unknown_fields)]
 pub(super) struct StageSpec {
     pub id: StageId,
-    /// The name for people.
+    /// The title in reports.
     pub title: String,
     /// The question that the stage answers.
     pub asks: String,
-    /// True if rules that no stage lists belong to this one.
+    /// True if this stage has the rules that no stage lists.
     #[serde(default)]
     others: bool,
     /// The ids of the stage's rules.
@@ -46,24 +46,24 @@ pub(crate) struct StageSpecs {
     stages: Vec<StageSpec>,
 }
 
-/// What the stages need in addition to a report.
+/// The additional input for the stages of a change.
 #[derive(Debug, Default)]
 pub(crate) struct StageInput {
     pub specs: StageSpecs,
-    /// The reach of the changed rows.
+    /// The changed tables that queries reach.
     pub reach: ChangedReach,
 }
 
-/// The tables that a change concerns, and whether queries read them.
+/// The changed tables, and whether queries reach their rows.
 #[derive(Debug, Default)]
 pub(crate) struct ChangedReach {
-    /// The numbers of tables, of their rows, and of the keys that are served of them.
+    /// The numbers of checked tables, of their rows and of their served keys.
     pub checked: Checked,
     /// The number of changed tables of the head that have rows.
     pub tables: usize,
-    /// Changed tables with rows that no version reads that a query can name, with the reason.
+    /// The changed tables with rows that no query reaches, with the reasons.
     pub unserved: Vec<String>,
-    /// Why tables were not examined.
+    /// The reasons why tables were not examined.
     pub gaps: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ impl StageSpecs {
         let file = library.file("rules/stages.yaml").last();
         let file = file.ok_or_else(|| Error::new("rules/stages.yaml is missing", ""))?;
         let specs: Self = SpecFile::parse(file)?;
-        // A rule without a stage would not count.
+        // Without such a stage, the findings of an unlisted rule would not be in any stage.
         if specs.stages.iter().filter(|stage| stage.others).count() != 1 {
             return Err(file.malformed("exactly one stage must have `others: true`"));
         }

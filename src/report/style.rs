@@ -46,7 +46,7 @@ pub(super) fn of_outcome(outcome: Outcome) -> Style {
     }
 }
 
-/// Formats a text as a hyperlink of the terminal; without a page it stays a text.
+/// Formats a text as a hyperlink for a terminal; without a page, returns the plain text.
 pub(super) fn linked(text: &str, page: Option<&str>) -> String {
     match page {
         Some(page) => format!("\x1b]8;;{page}\x1b\\{text}\x1b]8;;\x1b\\"),
@@ -54,8 +54,8 @@ pub(super) fn linked(text: &str, page: Option<&str>) -> String {
     }
 }
 
-/// Wraps the lines of a text at a number of columns. What follows is indented deeper than the line's beginning. Words,
-/// such as paths, stay whole.
+/// Wraps the lines of a text at a number of columns. Continuation lines are indented deeper than their line. Words,
+/// such as paths, are not split.
 pub(super) fn wrapped(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let fit = |line: &str| {

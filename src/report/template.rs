@@ -1,4 +1,4 @@
-//! Fills the templates of pages and Markdown: HTML is escaped automatically, Markdown by filters.
+//! Fills the templates of pages and Markdown. HTML is escaped automatically, Markdown by filters.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
@@ -48,7 +48,7 @@ const SENTENCE: usize = 400;
 /// The most characters of a line in a list.
 const LINE: usize = 160;
 
-/// Cuts a text to a number of characters, between two words if it has several.
+/// Cuts a text to a number of characters, if possible between two words.
 fn cut(text: &str, length: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(length) else { return text.to_owned() };
     let start = &text[..end];
@@ -67,7 +67,7 @@ fn row(text: &str) -> String {
     format!("{} → {values}", cut(key, room))
 }
 
-/// Formats text from data as a code span, in which Markdown has no markup, mentions or links.
+/// Formats text from data as a code span, in which markup, mentions and links have no effect.
 pub(crate) fn code(text: &str) -> String {
     format!("`{}`", clean(text).replace('`', "'").replace('|', "\\|"))
 }
@@ -77,14 +77,14 @@ pub(crate) fn fenced(text: &str) -> String {
     clean(text).replace('`', "'")
 }
 
-/// Returns a name from data for use inside HTML in Markdown, where code spans and escapes have no
-/// effect. A name with other characters than those of backends and versions becomes `…`.
+/// Returns a name from data for HTML inside Markdown, where code spans and escapes have no effect. A name with
+/// characters that backends and versions never have becomes `…`.
 fn tame(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-+._: ".contains(c);
     if text.chars().all(is_plain) { text.to_owned() } else { "…".to_owned() }
 }
 
-/// Escapes text that may contain words from data: words with special characters become code spans.
+/// Escapes text that may contain words from data. Words with special characters become code spans.
 pub(crate) fn inert(text: &str) -> String {
     let text = clean(text).replace('`', "'");
     text.split(' ').map(inert_word).collect::<Vec<_>>().join(" ")

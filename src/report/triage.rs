@@ -10,10 +10,10 @@ use crate::base::escape::clean;
 use crate::base::words::count;
 use crate::findings::{Finding, Severity};
 
-/// The number of findings up to which no causes are listed.
+/// The most findings for which no causes are listed.
 const GLANCE: usize = 10;
 
-/// The findings of one rule and severity on one backend. The texts are escaped.
+/// The findings of one rule and severity on one backend, which are shown as one cause. The texts are escaped.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct Cause {
     #[serde(skip)]
@@ -48,14 +48,14 @@ fn causes<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Cause> {
         groups.entry((finding.severity, &finding.rule, backend)).or_default().push(finding);
     }
     let mut causes: Vec<Cause> = groups.values().filter_map(|group| cause(group)).collect();
-    // The sort is stable: causes with as many rows stay in the order of rule and backend.
+    // The sort is stable: causes with equally many rows stay in the order of rule and backend.
     causes.sort_by_key(|c| (c.level, Reverse(c.count)));
     causes
 }
 
 /// Sums up findings of one severity, rule and backend; `None` without findings.
 fn cause(group: &[&Finding]) -> Option<Cause> {
-    // The path decides between findings with as many rows, so that reports are reproducible.
+    // The path decides between findings with equally many rows, so that reports are reproducible.
     let worst = group.iter().min_by_key(|f| (Reverse(f.rows), &f.path))?;
     let places = || group.iter().filter_map(|f| f.place.as_ref());
     let versions: BTreeSet<&str> = places().map(|p| p.version.as_str()).collect();

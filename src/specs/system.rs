@@ -55,7 +55,7 @@ impl System {
         Ok(system)
     }
 
-    /// Words the fields that differ in another state of the system, such as `node.num_gpus_per_node: 2 → 8`.
+    /// Describes the fields that differ in another state of the system, such as `node.num_gpus_per_node: 2 → 8`.
     pub(crate) fn changes(&self, after: &Self) -> Vec<String> {
         let fields = |system: &Self| -> BTreeMap<String, String> {
             let figures = system.figures.iter().map(|(path, value)| (path, value.to_string()));

@@ -62,7 +62,7 @@ pub(crate) fn read(name: &str, text: &str, spec: &MetricSpec) -> Result<MetricRo
     if name.ends_with(".json") { json(text, spec) } else { csv(text, spec) }
 }
 
-/// Words the reason why a metric file has no readable rows.
+/// Describes the reason why a metric file has no readable rows.
 fn unreadable(fault: TableFault) -> Reason {
     match fault {
         TableFault::Unreadable(why) => why.into(),

@@ -69,7 +69,7 @@ fn machines<'a>(frame: &Frame<'a>, apart: bool) -> Vec<(Option<&'a System>, BTre
 }
 
 impl BrokenRelation<'_> {
-    /// Words the problem with the values of one row.
+    /// Describes the problem with the values of one row.
     pub(crate) fn says(&self, frame: &Frame<'_>, row: usize) -> String {
         let mut out = String::new();
         let mut rest = self.relation.says.as_str();

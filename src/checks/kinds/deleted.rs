@@ -73,8 +73,8 @@ fn check(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Found {
     found
 }
 
-/// A warning if the systems' folder has another path and the old path is not a link to it. Readers of the old path,
-/// such as the planner's package, then find no data. `None` if the folder did not move.
+/// Returns a warning if the systems' folder has another path and the old path is not a link to it. Readers of the old
+/// path, such as the planner's package, then find no data. `None` if the path is the same.
 fn moved_folder(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Option<Finding> {
     let is_link = |entry: &Entry| {
         let above = base.folder.strip_prefix(&entry.path);

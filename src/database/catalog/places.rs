@@ -46,8 +46,8 @@ impl Places {
         path.rmatch_indices('/').find_map(|(at, _)| owner(at))
     }
 
-    /// Returns true if a path belongs to the root: it is in `root`, the folder of the systems' YAML, is a system's
-    /// data directory, or is in or beside one.
+    /// Returns true if a path belongs to the root: it is in `root` (the folder of the systems' YAML), is one of
+    /// `data_folders`, or is in one of these.
     pub(super) fn has(&self, root: &str, path: &str) -> bool {
         let in_folder = !root.is_empty() && is_within(path, root);
         let above = path.match_indices('/').map(|(at, _)| &path[..at]);

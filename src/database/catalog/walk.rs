@@ -25,7 +25,7 @@ impl Catalog {
         self.systems.insert(system.name.clone(), system);
     }
 
-    /// Adds the support matrices beside the systems.
+    /// Adds the support matrices of the systems.
     pub(super) fn add_claims(&mut self, files: &[Entry]) {
         let find = |path: String| {
             let at = files.binary_search_by(|f| f.path.as_str().cmp(&path)).ok()?;
@@ -254,7 +254,7 @@ fn data_dir_of(system: &SystemFile) -> Option<&str> {
     Some(system.system.as_ref().ok()?.texts.get("data_dir")?)
 }
 
-/// Words a system's `data_dir`, as stated or implied by its YAML, and the directory that it refers to.
+/// Describes a system's `data_dir`, as stated or implied by its YAML, and the directory that it refers to.
 fn declared(system: &SystemFile) -> String {
     match data_dir_of(system) {
         Some(declared) => format!("data_dir: {declared}, which is {}", system.data_dir),

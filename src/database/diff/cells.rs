@@ -1,4 +1,4 @@
-//! Encodes the cells of two tables as numbers that are equal exactly if the cells are equal.
+//! Encodes the cells of two tables as numbers that are equal if and only if the cells are equal.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use crate::base::expr::NULL_CODE;
 use crate::database::table::{Column, Table, number_bits};
 use crate::specs::measured_unit;
 
-/// A column that both tables have, as encoded cells. Floats without nulls are borrowed without conversion.
+/// A column that both tables have, as encoded cells. A float column without nulls is borrowed without conversion.
 pub(crate) struct ColumnPair<'a> {
     /// The name of the column.
     pub name: String,
@@ -72,7 +72,7 @@ pub(super) fn comparable(a: &Column, b: &Column) -> bool {
     text(a) == text(b) || unknown(a) || unknown(b)
 }
 
-/// Returns true if a pair of rows has a value on either side of a column that cannot be compared.
+/// Returns true if either row of a pair has a value in a column that cannot be compared.
 pub(crate) fn either_holds(
     (base, head): (Option<&Column>, Option<&Column>),
     (b, h): (u32, u32),
@@ -82,8 +82,8 @@ pub(crate) fn either_holds(
     holds(base, b) || holds(head, h)
 }
 
-/// Encodes a comparable column, and adds a column of null flags if there are nulls. Returns nothing if all
-/// cells are the same name, since such a column distinguishes no rows.
+/// Encodes a comparable column, and adds a column of null flags if there are nulls. Returns an empty vector if all
+/// cells of both tables have the same name, since such a column distinguishes no rows.
 fn encode<'a>(
     name: &str,
     base: (&'a Column, usize),
@@ -114,7 +114,7 @@ fn whole(column: &Column) -> bool {
     matches!(column, Column::Int { .. } | Column::Bool { .. })
 }
 
-/// Encodes names as numbers that have the same meaning in both tables.
+/// Encodes names as numbers. Equal names of both tables have equal numbers, because both tables share `known`.
 fn names<'a>(codes: &[u32], dict: &'a [Arc<str>], known: &mut HashMap<&'a str, u64>) -> Vec<u64> {
     let number = |name: &'a Arc<str>| {
         let next = known.len() as u64;
@@ -125,7 +125,8 @@ fn names<'a>(codes: &[u32], dict: &'a [Arc<str>], known: &mut HashMap<&'a str, u
     codes.iter().map(cell).collect()
 }
 
-/// Encodes numbers by their bits, with 0 for null. `exact` encodes integers without rounding.
+/// Encodes numbers by the bits of their floating-point value, and null as 0. With `exact`, integers are encoded without
+/// rounding.
 fn numbers((column, rows): (&Column, usize), exact: bool) -> Cow<'_, [u64]> {
     let bits = |v: f64| number_bits(v);
     match column {
@@ -140,7 +141,7 @@ fn numbers((column, rows): (&Column, usize), exact: bool) -> Cow<'_, [u64]> {
         Column::Bool { values, .. } if exact => values.iter().map(|v| u64::from(*v)).collect(),
         Column::Bool { values, .. } => values.iter().map(|v| bits(f64::from(*v))).collect(),
         Column::Float { values, .. } => values.iter().map(|v| bits(*v)).collect(),
-        // An unsupported column is only known not to be a text or number.
+        // The cells of an unsupported column are unknown, so all of them are encoded as equal.
         Column::Text { .. } | Column::Other(_) => vec![0; rows],
     };
     if column.has_nulls() {
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn cells_are_equal_where_their_values_are() {
-        // Integers and fractions, names in another order, a null on one side.
+        // The tables have integers and fractions, names in another order, and a null on one side.
         let base = table("name,m,latency,note\na,1,1,\nb,2,2,7\n");
         let head = table("name,m,latency,note\nb,2,2.0,7\na,1,0.5,0\n");
         let common = SharedColumns::of(&base, &head);

@@ -1,9 +1,9 @@
-//! The kind of a change in one word, for reviewers.
+//! The class of a change: one word for reviewers.
 
 use super::relabel::NEARLY_ALL;
 use super::{RowDiff, ServedDiff, Status};
 
-/// The kind of a change.
+/// The class of a change to one or several tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// No table changed.
@@ -16,15 +16,15 @@ pub enum Class {
     AppendOnly,
     /// Columns other than the latency are added or filled; keys and latencies are the same.
     ColumnOverlay,
-    /// The same keys have other latencies.
+    /// The keys are the same, but their latencies differ.
     Values,
-    /// Keys have another origin (device, framework, version or kernel), so they were measured again.
+    /// Rows with the same key have another origin (device, framework, version or kernel), so they were measured again.
     Replacement,
-    /// Measurements stay, under keys of which the same columns are corrected.
+    /// The same key columns are corrected in all changed rows; the measurements are unchanged.
     Rekey,
     /// Rows or tables are removed, and nothing else changes.
     Prune,
-    /// The change is of several kinds.
+    /// The change belongs to several classes.
     Mixed,
 }
 
@@ -45,8 +45,8 @@ impl Class {
         }
     }
 
-    /// Combines the classes of several tables. Tables without changed cells are ignored if others changed.
-    /// Additions beside replacements or corrected keys are part of these.
+    /// Combines the classes of several tables. Tables without changed cells are ignored if others changed. Added rows
+    /// do not change the class of a replacement or of a rekey.
     pub(crate) fn of_all(classes: impl IntoIterator<Item = Self>) -> Self {
         let mut classes: Vec<Self> = classes.into_iter().collect();
         classes.sort_unstable();
@@ -99,7 +99,8 @@ pub(super) fn class(
         (false, true, false) => Class::Prune,
         (false, false, true) if !latency_changed => Class::ColumnOverlay,
         (false, false, true) => Class::Values,
-        // Rows that differ in an attribute are separate rows in the row diff, but one key for the loader.
+        // Rows that differ in an attribute only are separate rows in the row diff, but have the same key for the
+        // loader.
         _ if served.is_some_and(|s| s.lost == 0 && s.gained == 0) => Class::Values,
         _ => Class::Mixed,
     }

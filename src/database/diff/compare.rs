@@ -40,7 +40,7 @@ enum TableSide<'t> {
     Unreadable(String),
 }
 
-/// A decoded table, or the reason why it cannot be read; `None` if the file does not exist.
+/// A decoded table, or the reason why it cannot be read; `None` if its file does not exist.
 type ReadTable<'t> = Option<Result<&'t Table, &'t TableFault>>;
 
 impl<'t> TableSide<'t> {
@@ -87,7 +87,7 @@ impl Comparison<'_> {
     ///
     /// # Errors
     ///
-    /// If details cannot be written, or a formula of the table's spec fails.
+    /// If the lists of changed rows cannot be written, or a formula of the table's spec fails.
     pub(crate) fn compare(
         &self,
         pair: &FilePair<'_>,
@@ -104,8 +104,8 @@ impl Comparison<'_> {
             }
             _ => head.fault(DiffSide::Head).or(base.fault(DiffSide::Base)),
         };
-        // A missing LFS object at another path says nothing about the new table, so all of its rows count as
-        // added.
+        // If only the old path has a pointer without its LFS object, the rows before are unknown, so all rows of the
+        // new table count as added.
         let pointer_gone = matches!(base, TableSide::NotAtHand(_))
             && pair.head.is_some()
             && pair.old_path().is_some();

@@ -13,10 +13,10 @@ use crate::database::state::State;
 use crate::database::table::{Column, Keys, Table, TableScope, number_json};
 use crate::specs::TableSpec;
 
-/// Slices and texts that are listed, at most.
+/// The most slices of a table, and the most texts of a column, that are listed.
 const LISTED: usize = 1000;
 
-/// A changed table, with the rules that examined its rows.
+/// The contents of a changed table before and after, with the rules that examined its rows.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct AuditedTable {
     /// The path in the head, or in the base if the table was deleted.
@@ -34,37 +34,37 @@ pub struct AuditedTable {
 pub struct TableContents {
     /// The SHA-256 of the file in hex; null if the bytes are unavailable.
     sha256: Option<String>,
-    /// The size of the file.
+    /// The size of the file in bytes.
     bytes: u64,
     /// The reason why rows and columns are unknown.
     unreadable: Option<String>,
     /// The number of rows.
     pub(crate) rows: usize,
-    /// The columns that the loader's key reads.
+    /// The names of the columns from which the loader makes the key, sorted.
     key: Vec<String>,
-    /// The columns by name.
+    /// The contents of the columns, by name.
     columns: BTreeMap<String, ColumnContents>,
-    /// Rows that share the texts of the key, by these texts: the first thousand.
+    /// The slices with their numbers of rows, sorted by name: at most 1,000.
     slices: Vec<SliceContents>,
 }
 
 /// The contents of a column.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct ColumnContents {
-    /// The type as it was decoded: int, number, bool, text.
+    /// The decoded type: int, number, bool or text.
     r#type: String,
     /// The number of null rows.
     nulls: usize,
     /// The smallest and the largest number; null for texts.
     range: Option<[Value; 2]>,
-    /// Sorted distinct texts, the first thousand; empty for numbers.
+    /// The distinct texts, sorted: at most 1,000; empty for numbers.
     texts: Vec<String>,
 }
 
-/// The rows of a slice.
+/// A slice of a table with its number of rows.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct SliceContents {
-    /// The texts of the key by name.
+    /// The texts that name the slice, by key part.
     slice: BTreeMap<String, String>,
     /// The number of rows.
     rows: u32,
@@ -90,7 +90,7 @@ impl AuditedTable {
 }
 
 impl TableContents {
-    /// Reads a table of a state.
+    /// Reads the contents of a table in one state.
     fn of(state: State<'_>, file: &TableFile) -> Self {
         let bytes = state.source.read(&file.entry);
         let mut contents = Self {
@@ -127,7 +127,7 @@ impl TableContents {
             spec.key.iter().flat_map(|part| part.value.columns()).map(str::to_owned).collect();
         self.key.sort_unstable();
         self.key.dedup();
-        // Rules report a key that does not fit the columns.
+        // A key that does not fit the columns is ignored here, because rules report it.
         let keys = Keys::new(&spec.key, scope).ok().filter(|_| !spec.key.is_empty());
         let Some(keys) = keys else { return };
         let numbers = keys.slice_numbers();

@@ -24,15 +24,15 @@ const SUMMARY: &str = "summary.csv";
 const HEADER: &str = "path old_path status base_rows head_rows added removed changed median_ratio ratio_p5 ratio_p95 \
                       share_beyond_5_percent fault details";
 
-/// A pair of values for base and head, each if it exists.
+/// The values of base and head; `None` if a side does not exist.
 type Sides<T> = (Option<T>, Option<T>);
 
-/// An output folder for lists of changed rows. The files appear in it when all of them are written.
+/// An output folder for lists of changed rows. The files appear in the folder only after all of them are written.
 pub(crate) struct Details {
     folder: PathBuf,
     staged: TempDir,
     _removed: RemovedOnSignal,
-    /// The lock that protects `staged` from sweeps of other runs.
+    /// The lock that keeps other runs from deleting `staged` as a leftover.
     _lock: File,
 }
 
@@ -58,7 +58,7 @@ impl Details {
         }
     }
 
-    /// Writes the list of a table's changed rows; nothing if no row changed.
+    /// Writes the list of a table's changed rows, or nothing if no row changed.
     pub(super) fn write(
         &self,
         file: &TableFile,
@@ -127,7 +127,7 @@ fn cannot_write(path: &Path, why: &str) -> Error {
     )
 }
 
-/// Returns the file name of a table's list of changed rows, made of its place and file name.
+/// Returns the file name of a table's list of changed rows, made from the table's place and file name.
 fn file_name(place: &Place, path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     let family = place.family.as_deref();
@@ -140,12 +140,12 @@ fn file_name(place: &Place, path: &str) -> String {
 struct DetailField<'a> {
     name: &'a str,
     columns: Sides<&'a Column>,
-    /// True if the column distinguishes rows, so that one field shows base and head; otherwise, each has a
-    /// field.
+    /// True if the column distinguishes rows, so that base and head share one field. Other columns have one field per
+    /// side.
     key: bool,
 }
 
-/// Returns the columns of both tables: first the head's in its order, then those that only the base has.
+/// Returns the columns of both tables: first the head's in its order, then the columns that only the base has.
 fn fields<'a>((base, head): Sides<&'a Table>) -> Vec<DetailField<'a>> {
     let names = |t: Option<&'a Table>| t.into_iter().flat_map(Table::columns).map(|(name, _)| name);
     let lost = names(base).filter(|name| head.is_none_or(|h| h.column(name).is_none()));
@@ -163,7 +163,7 @@ impl<'a> DetailField<'a> {
     }
 }
 
-/// Writes one line per changed row: the kind of change, the row numbers, the cells.
+/// Writes one line per changed row: the kind of change, the row numbers and the cells.
 fn text(
     tables: Sides<&Table>,
     rows: &RowDiff,

@@ -30,8 +30,8 @@ pub(crate) fn files(base_state: State<'_>, head_state: State<'_>) -> Vec<FileDif
     changed_paths(&base, &head, |a, b| a.0 == b.0).filter_map(file).collect()
 }
 
-/// Returns the paths that only one of two states has or whose contents are not the `same`, sorted, with the kind of
-/// change.
+/// Returns the paths that exist in one state only, or whose contents are not the `same` in both, sorted, with the kind
+/// of change.
 pub(crate) fn changed_paths<'a, T>(
     base: &'a BTreeMap<String, T>,
     head: &'a BTreeMap<String, T>,
@@ -45,7 +45,7 @@ pub(crate) fn changed_paths<'a, T>(
     })
 }
 
-/// Words the fields of a system's YAML that differ; nothing if a state lacks the system.
+/// Describes the fields of a system's YAML that differ; empty if a state lacks the system.
 fn figures(base: State<'_>, head: State<'_>, yaml: &str) -> Vec<String> {
     let sides = system_of(base, yaml).zip(system_of(head, yaml));
     sides.map_or_else(Vec::new, |(base, head)| base.changes(head))
@@ -64,7 +64,7 @@ pub(crate) struct ChangedFacts<'a> {
     systems: BTreeSet<&'a str>,
     /// The names of tables whose facts differ, such as their family.
     tables: BTreeSet<&'a str>,
-    /// The paths of tables with rows of a kernel that stands for another backend than before.
+    /// The paths of tables with rows of a kernel that belongs to another backend than in the base.
     kernels: BTreeSet<&'a str>,
 }
 
@@ -82,7 +82,7 @@ impl<'a> ChangedFacts<'a> {
         });
         let tables = base.catalog.tables.iter().chain(&head.catalog.tables);
         let tables: BTreeSet<&str> = tables.map(|file| &*file.table).collect();
-        // A table at another path or with other bytes is judged anyway.
+        // Tables whose path or bytes changed are judged anyway.
         let kernels = head.catalog.tables.par_iter();
         let kernels = kernels.filter(|file| names_changed_kernel(base, head, file));
         let is_known_otherwise = |table: &&str| !base.specs.know_alike(head.specs, table);
@@ -98,7 +98,7 @@ impl<'a> ChangedFacts<'a> {
         !self.systems.is_empty() || !self.tables.is_empty() || !self.kernels.is_empty()
     }
 
-    /// Returns true if the YAML of a system states other facts than before.
+    /// Returns true if the facts in a system's YAML differ between the states.
     pub(crate) fn are_of_system(&self, name: &str) -> bool {
         self.systems.contains(name)
     }
@@ -109,7 +109,7 @@ impl<'a> ChangedFacts<'a> {
     }
 }
 
-/// Returns true if a table has rows of a kernel about which two states say different things.
+/// Returns true if a table has rows of a kernel whose facts differ between the states.
 fn names_changed_kernel<'a>(base: State<'a>, head: State<'a>, file: &TableFile) -> bool {
     let choices = [base, head].map(|state| state.specs.tables.get(&file.table)?.kernels.as_deref());
     if choices[0] == choices[1] {

@@ -1,4 +1,4 @@
-//! Differences between matched rows of two tables: columns, measurements, attributes.
+//! Differences between matched rows of two tables: in their columns, measurements and attributes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use crate::specs::{IDENTITY, TableSpec, measured_unit};
 /// The maximal number of attribute values that are shown.
 const SHOWN_VALUES: usize = 5;
 
-/// A changed attribute, such as `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC`.
+/// A changed attribute (an identity column outside of the key), such as `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttributeChange {
     /// The attribute's column.
@@ -24,33 +24,35 @@ pub struct AttributeChange {
     pub keys: u64,
 }
 
-/// The cells of a measured column other than the latency, after a change.
+/// The measurements in a column other than the latency, such as power, before and after a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FilledColumn {
     /// The name of the column.
     pub column: String,
-    /// The number of rows with a measurement before.
+    /// The number of rows with a measurement before the change.
     pub before: u64,
-    /// The number of rows with a measurement after.
+    /// The number of rows with a measurement after the change.
     pub after: u64,
-    /// The number of rows without any value after. The other rows state 0, which means that nothing was measured.
+    /// The number of rows with an empty cell after the change. A 0 is not an empty cell, although it also means that
+    /// nothing was measured.
     pub empty: u64,
-    /// The 5th percentile, the median and the 95th percentile of the measurements after; NaN without any.
+    /// The 5th percentile, the median and the 95th percentile of the measurements after the change; NaN without
+    /// measurements.
     pub quantiles: [f64; 3],
 }
 
-/// Returns true if a row has a measurement in a column. Zero means that a meter was not read.
+/// Returns true if a row has a measurement in a column. A 0 is not a measurement: the meter was not read.
 fn is_measured(column: &Column, row: usize) -> bool {
     !column.is_null(row) && column.number(row) > 0.0
 }
 
-/// Returns the measured columns of a table that its loader does not read: power, but not the latency.
+/// Returns the measured columns of a table that the loader does not read, such as power.
 fn unloaded<'t>(spec: &TableSpec, table: &'t Table) -> impl Iterator<Item = (&'t str, &'t Column)> {
     let loaded = spec.loaded_columns();
     table.columns().filter(move |(name, _)| measured_unit(name).is_some() && !loaded.contains(name))
 }
 
-/// Returns the measured columns other than the latency that the head has.
+/// Sums up each measured column of the head that the loader does not read, before and after the change.
 pub(super) fn filled(spec: &TableSpec, base: &Table, head: &Table) -> Vec<FilledColumn> {
     let of_column = |(name, column): (&str, &Column)| {
         let rows = (0..head.rows).filter(|row| is_measured(column, *row));
@@ -69,7 +71,8 @@ pub(super) fn filled(spec: &TableSpec, base: &Table, head: &Table) -> Vec<Filled
     unloaded(spec, head).map(of_column).collect()
 }
 
-/// Returns the values of key columns that differ between rekeyed rows, with their number, the most frequent first.
+/// Returns the key columns whose values differ between rekeyed rows, with these values and the number of rows, the most
+/// frequent first.
 pub(super) fn rekeyed_values(
     shared: &SharedColumns<'_>,
     (base, head): (&Table, &Table),
@@ -131,8 +134,8 @@ pub(super) fn columns_changed<'t>(
     changed
 }
 
-/// Counts, by column, the common keys that lost a measurement other than the latency. Zero counts as missing,
-/// because a meter that was not read writes zero.
+/// Counts, by column, the common keys that lost a measurement other than the latency. A 0 counts as missing, because a
+/// meter that was not read writes 0.
 pub(super) fn unmeasured(
     spec: &TableSpec,
     base: &Table,
@@ -154,7 +157,7 @@ pub(super) fn unmeasured(
     lost
 }
 
-/// Counts the common keys whose row has a different measurement in a shared column.
+/// Counts the common keys with a different measurement in a shared column.
 pub(super) fn changed_keys(shared: &SharedColumns, common: &[(u32, u32)]) -> u64 {
     let differs = |pair: &&(u32, u32)| shared.measures.iter().any(|column| column.differs(**pair));
     common.iter().filter(differs).count() as u64
@@ -171,7 +174,7 @@ pub(super) fn attributes(
     let mut changes = Vec::new();
     for name in IDENTITY.into_iter().filter(|name| !keyed.contains(name)) {
         let (Some(before), Some(after)) = (base.column(name), head.column(name)) else { continue };
-        // Most tables have one text in all rows of such a column, unchanged from before.
+        // Fast path: most tables have one text in all rows of such a column, and it is the same in both states.
         if only_text(before).is_some() && only_text(before) == only_text(after) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The planner's answer for keys that went from within sweeps: it interpolates between the points that remain.
+//! The latency that the planner interpolates for a removed key between the remaining points of its sweep.
 
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -6,11 +6,11 @@ use smallvec::SmallVec;
 /// The values of a key along the axes of its table.
 pub(crate) type AxisPoint = SmallVec<[f64; 2]>;
 
-/// Points of one version that differ along one axis: the version, the hash of their shape, the number of the axis, and
-/// the bits of their values along the other axes.
+/// The points of one version that differ along one axis only: the version, the hash of the key without its axes, the
+/// index of the axis, and the bits of the values along the other axes.
 type Line<'a> = (&'a str, u64, usize, SmallVec<[u64; 2]>);
 
-/// The served points along each axis, with their latencies in ms.
+/// The served points of each line: the value along its axis and the latency in ms.
 #[derive(Default)]
 pub(super) struct ServedLines<'a>(HashMap<Line<'a>, Vec<(f64, f64)>>);
 
@@ -28,7 +28,8 @@ impl<'a> ServedLines<'a> {
         }
     }
 
-    /// Sorts the points, so that they can be looked up. The first of several points with one key is served.
+    /// Sorts the points of each line by value, for lookups. Of several points with the same value, the first one is
+    /// kept.
     pub(crate) fn sort(&mut self) {
         for points in self.0.values_mut() {
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -36,8 +37,9 @@ impl<'a> ServedLines<'a> {
         }
     }
 
-    /// Returns the linear interpolation between the two neighbours of a point, over the point's own `latency`; along the
-    /// axis where it is closest to that. `None` if no axis has neighbours on both sides.
+    /// Returns the linearly interpolated latency of a point divided by its own `latency`, both in ms. If several axes
+    /// allow an interpolation, the ratio closest to 1 counts. `None` if the point has neighbours on both sides along no
+    /// axis.
     pub(crate) fn interpolated(
         &self,
         version: &'a str,

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 /// A row with the hash of its key or of its cells.
 pub(crate) type HashedRow = (u64, u32);
 
-/// The served keys of two tables, joined by their hashes.
+/// The rows that serve the keys of two tables, joined by the hashes of the keys.
 #[derive(Default)]
 pub(crate) struct JoinedKeys {
     pub common: Vec<(u32, u32)>,
-    /// Rows of the base, with the hash of their key.
+    /// The rows of the base that serve a key which the head does not serve, with the hashes of the keys.
     pub lost: Vec<HashedRow>,
     pub gained: Vec<u32>,
 }
@@ -28,10 +28,11 @@ impl JoinedKeys {
         joined
     }
 
-    /// Removes rekeyed rows from the other rows, and returns them. `candidates` are rows of base and head that
-    /// differ in key columns only. Two rows can serve one key before and after although both are rekeyed.
+    /// Removes the rows of rekeyed keys from `common`, `lost` and `gained`, and returns them. `candidates` are pairs of
+    /// base and head rows that differ in key columns only. A key can be served before and after by rows that are both
+    /// rekeyed.
     pub(crate) fn take_rekeyed(&mut self, candidates: &[(u32, u32)]) -> Vec<(u32, u32)> {
-        // Rows that serve the same key differ in other columns, such as the device.
+        // Rows that serve the same key are not rekeyed: they differ in other columns, such as the device.
         let common: HashSet<(u32, u32)> = self.common.iter().copied().collect();
         let mut candidates = candidates.to_vec();
         candidates.retain(|pair| !common.contains(pair));
@@ -51,8 +52,8 @@ impl JoinedKeys {
     }
 }
 
-/// Calls `each` once per hash, with the rows of the base and of the head that have it. Both tables' rows must be
-/// sorted by hash.
+/// Calls `each` once per hash, with the rows of the base and of the head that have this hash. The rows of both tables
+/// must be sorted by hash.
 pub(crate) fn each_hash(
     mut base: &[HashedRow],
     mut head: &[HashedRow],

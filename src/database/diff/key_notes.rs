@@ -1,4 +1,4 @@
-//! Keys to be named in a report: the key that moved farthest, and the values of the keys that are new.
+//! Finds the key whose latency changed most, and the numeric values by which new keys differ from common ones.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -7,30 +7,32 @@ use super::{JoinedKeys, LatencyChange};
 use crate::base::stats::times_off;
 use crate::database::table::Keys;
 
-/// The most shapes of new keys that are listed.
+/// The most combinations of values of new keys that are listed.
 const SHAPES: usize = 3;
 
 /// The key whose latency changed by the largest factor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FarthestKey {
-    /// The latency after over before.
+    /// The latency ratio, after over before.
     pub ratio: f64,
-    /// The names and values of the key, without parts that are the same in the whole table.
+    /// The names and values of the key parts, without parts that are equal in the whole table.
     pub key: Vec<(String, serde_json::Value)>,
 }
 
-/// The numbers by which new keys differ from the keys that were served before. The texts of keys are those of slices.
+/// The numeric values by which keys that only the head serves differ from the common keys. Texts are not included,
+/// because slices show them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewKeys {
-    /// The values of the parts whose values differ from those of before, and of the axes at the end, each sorted.
+    /// The values by key part: first the parts with other values than in the common keys, then the axes. Each list is
+    /// sorted.
     pub values: Vec<(String, Vec<f64>)>,
-    /// The combinations of the values of `together`, sorted; empty if there are many.
+    /// The combinations of values of the key parts in `together`, sorted; empty if there are more than three.
     pub shapes: Vec<Vec<f64>>,
-    /// The names of the parts that have several values, without the axes.
+    /// The names of the key parts, other than axes, that have several values.
     pub together: Vec<String>,
 }
 
-/// Returns the key of the head whose latency moved farthest; `None` if no key has a ratio.
+/// Returns the key whose latency changed by the largest factor; `None` if no key has a ratio.
 pub(super) fn farthest(
     joined: &JoinedKeys,
     latencies: &[LatencyChange],
@@ -43,8 +45,8 @@ pub(super) fn farthest(
 }
 
 impl NewKeys {
-    /// Returns the values by which the keys that only the head serves differ from those that both sides serve; none if
-    /// there are only keys of one kind.
+    /// Returns the values by which the keys that only the head serves differ from the common keys; empty if either
+    /// group of keys is empty.
     pub(super) fn of(joined: &JoinedKeys, keys: &Keys<'_>, axes: &[String]) -> Self {
         let mut new = Self::default();
         if joined.gained.is_empty() || joined.common.is_empty() {

@@ -1,9 +1,8 @@
-//! Matches each row of the head with its row in the base by the loader's key, and records the columns that
-//! differ.
+//! Matches each row of the head with its row in the base by the loader's key, and records the columns that differ.
 //!
-//! The row diff distinguishes rows by every column that is not a measurement. In contrast, two rows match
-//! here if the loader looks them up by the same key, even with other devices or versions. A finding on a row
-//! of the head is thus traced to the previous row.
+//! The row diff distinguishes rows by every column that is not a measurement. Here, two rows match if the loader looks
+//! them up by the same key, even if their devices or versions differ. A finding on a row of the head is thus traced to
+//! the row in the base.
 
 use super::{CellsOf, ColumnPair, HashedRow, SharedColumns, each_hash, either_holds, rows_of};
 use crate::database::table::{Table, mix};
@@ -21,7 +20,7 @@ const MOST_COMPARED: usize = 4096;
 /// The match of a head table's rows with the base table's rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RowMatch {
-    /// The names of the columns, by bit; those from [`OWN_BITS`] on share a bit.
+    /// The names of the columns, by bit. The columns from [`OWN_BITS`] on share one bit.
     columns: Vec<String>,
     /// The bits of the differing columns, for each row of the head.
     changed: Vec<u64>,
@@ -34,9 +33,9 @@ pub struct RowMatch {
 }
 
 impl RowMatch {
-    /// Matches rows of equal key hashes: first those that are equal in all shared columns, then the rest in
-    /// file order. `rekeyed` are rows of the base with the rows of the head that have their measurements under
-    /// another key; such a row of the head takes over the key of its row in the base.
+    /// Matches rows of equal key hashes: first rows that are equal in all shared columns, then the rest in file order.
+    /// `rekeyed` are pairs of rows of base and head with equal measurements and different keys. Such a row of the head
+    /// is matched under the key of its row in the base.
     pub(super) fn new(
         common: &SharedColumns,
         (base, base_keys): (&Table, Vec<u64>),
@@ -94,13 +93,13 @@ impl RowMatch {
         Self::new(common, (base, keys.0), (head, keys.1), &[])
     }
 
-    /// Returns the combined bits of some columns.
+    /// Returns the union of the bits of some columns.
     pub(crate) fn bits<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> u64 {
         let bit = |name: &str| self.columns.iter().position(|c| c == name).map_or(0, bit);
         names.into_iter().map(bit).fold(0, |bits, bit| bits | bit)
     }
 
-    /// Returns true if a row of the head was added or is beyond the table.
+    /// Returns true if a row of the head was added, or if its number exceeds the number of rows.
     pub(crate) fn is_added(&self, row: usize) -> bool {
         self.added.get(row).copied().unwrap_or(true)
     }
@@ -159,7 +158,7 @@ fn is_unique(keys: &[u64]) -> bool {
     keys.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// Returns row numbers with their keys, sorted by key.
+/// Returns the row numbers with their key hashes, sorted by hash.
 fn sorted(keys: &[u64]) -> Vec<HashedRow> {
     let mut rows: Vec<HashedRow> =
         keys.iter().enumerate().map(|(row, key)| (*key, row as u32)).collect();
@@ -167,7 +166,7 @@ fn sorted(keys: &[u64]) -> Vec<HashedRow> {
     rows
 }
 
-/// Pairs the rows of one key.
+/// Pairs the rows of base and head that have the same key.
 fn pair_run(
     old: &[HashedRow],
     new: &[HashedRow],

@@ -1,12 +1,12 @@
-//! Base × head: the tables and rows that a range of commits adds, removes and changes.
+//! The differences between two states of a database, base and head: tables and rows that are added, removed or changed.
 //!
 //! Tables are paired first ([`pairs`]). If the bytes of a pair differ ([`compare`]), the rows are matched by identity
-//! ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files ([`cells`]). Served
-//! keys before and after are in [`served`]: by slice in [`slices`], by contents of the rows in [`held`], with what sets
-//! new keys apart in [`key_notes`]. Rows whose key was corrected and slices that come back under another name are in
-//! [`relabel`]. Keys that no query reaches any more are in [`unserved`], and the planner's answers for them in
-//! [`interpolated`]. Added tables are compared with the nearest ones in [`reference`]. The effect of changed rows on
-//! latency is summed up in [`ratios`], and [`detail`] writes lists of the rows.
+//! ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files ([`cells`]).
+//! [`served`] compares the served keys before and after: by slice ([`slices`]), by measurements and attributes of the
+//! rows ([`held`]), and with the values of new keys ([`key_notes`]). [`relabel`] finds rows with a corrected key and
+//! slices with a corrected name. [`unserved`] finds the keys that no query reaches any more, and [`interpolated`]
+//! computes what the planner interpolates for them. [`reference`] compares added tables with their references.
+//! [`ratios`] sums up the effect of changed rows on latency, and [`detail`] writes lists of the rows.
 
 mod cells;
 mod class;
@@ -69,7 +69,7 @@ pub struct Diff {
     pub files: Vec<FileDiff>,
     /// The keys that no query reaches any more, by table.
     pub unserved: Vec<Unserved>,
-    /// The added tables beside the tables that are nearest to them, by path.
+    /// The added tables, each compared with its reference, by path.
     pub added: Vec<AddedTable>,
     /// The versions that become selectable or are hidden.
     pub versions: VersionChanges,
@@ -80,8 +80,8 @@ pub struct Diff {
 /// The kind of change to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// The file is new. This includes tables that were an unresolved git-LFS pointer at another path, and
-    /// tables converted from text, whose rows are compared.
+    /// The file is new. A table also counts as added if its old path was an unresolved git-LFS pointer, or if it was
+    /// converted from text; converted rows are compared.
     Added,
     /// The file was deleted.
     Deleted,
@@ -106,11 +106,9 @@ pub struct TableDiff {
     pub place: Place,
     /// The table's name, which is the file stem.
     pub table: String,
-    /// The number of rows in the base; `None` if it is unknown, because the table was only moved or cannot be
-    /// read.
+    /// The number of rows in the base; `None` if the table was only moved or cannot be read.
     pub base_rows: Option<u64>,
-    /// The number of rows in the head; `None` if it is unknown, because the table was only moved or cannot be
-    /// read.
+    /// The number of rows in the head; `None` if the table was only moved or cannot be read.
     pub head_rows: Option<u64>,
     /// The added, removed and changed rows; `None` if a side cannot be read.
     pub rows: Option<RowDiff>,
@@ -240,7 +238,7 @@ impl Diff {
         }
         all.tables.sort_by(|a, b| a.path.cmp(&b.path));
         all.files.sort_by(|a, b| a.path.cmp(&b.path));
-        // One file of facts may belong to several roots.
+        // A file of facts may belong to several roots.
         all.files.dedup();
         all
     }
@@ -279,7 +277,7 @@ impl Diff {
 
     /// Returns the class of all changes together.
     pub(crate) fn class(&self) -> Class {
-        // A table that was not compared may have any change.
+        // The class of a table that was not compared is unknown.
         Class::of_all(self.tables.iter().map(|table| table.class.unwrap_or(Class::Mixed)))
     }
 
@@ -299,7 +297,7 @@ impl Diff {
         ServedDiff::sum(self.tables.iter().filter_map(|t| t.served.as_ref()))
     }
 
-    /// Counts the keys, and the shapes, that no query reaches any more.
+    /// Counts the keys that no query reaches any more, and the shapes (keys without their axes) that no version serves.
     pub(crate) fn unserved_counts(&self) -> (u64, u64) {
         let counts = self.unserved.iter().map(|table| (table.keys(), table.shapes()));
         counts.fold((0, 0), |sum, table| (sum.0 + table.0, sum.1 + table.1))
@@ -307,8 +305,8 @@ impl Diff {
 }
 
 impl TableDiff {
-    /// Returns the side whose bytes are unavailable, if the table was not compared for that reason: a git-LFS
-    /// pointer without its object, or an object that is not in this clone.
+    /// Returns the side whose bytes are unavailable, if this is why the table was not compared. The file is a git-LFS
+    /// pointer without its object, or its git object is not in this clone.
     pub(crate) fn absence(&self) -> Option<&ReadFault> {
         let is_damaged = |fault: &&ReadFault| matches!(fault.why, FaultReason::Damaged(_));
         self.fault.as_ref().filter(|fault| self.rows.is_none() && !is_damaged(fault))
@@ -324,7 +322,7 @@ impl TableDiff {
         self.old_path.as_ref().unwrap_or(&self.path).ends_with(".parquet")
     }
 
-    /// Returns true if the path changed and no row did.
+    /// Returns true if the path changed but no row did.
     pub(crate) fn only_moved(&self) -> bool {
         self.status == Status::Renamed && self.rows.as_ref().is_some_and(RowDiff::is_empty)
     }

@@ -13,7 +13,7 @@ pub(crate) struct FilePair<'a> {
     pub head: Option<&'a TableFile>,
     /// The file after which the pair is named: the head's, or the base's if the table was deleted.
     pub shown: &'a TableFile,
-    /// True if the bytes are equal, so that the table was only moved.
+    /// True if the bytes are equal, so that only the path changed.
     pub same_bytes: bool,
 }
 
@@ -36,7 +36,7 @@ impl<'a> FilePair<'a> {
         Self { base: None, head: Some(new), shown: new, same_bytes: false }
     }
 
-    /// Returns the base's path if it differs from the head's.
+    /// Returns the path in the base if it differs from the path in the head.
     pub(crate) fn old_path(&self) -> Option<&'a str> {
         let (base, head) = (self.base?, self.head?);
         (base.entry.path != head.entry.path).then_some(base.entry.path.as_str())
@@ -86,8 +86,8 @@ pub(crate) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<FilePair<'a>> {
     pairs
 }
 
-/// Removes and pairs the tables that have the same key on both sides. Tables of one key are paired in their
-/// order.
+/// Removes from both lists the tables with an equal `key`, and returns them as pairs. Several tables with one `key` are
+/// paired in their order.
 fn take<'a, K: Ord>(
     gone: &mut Vec<Loose<'a>>,
     come: &mut Vec<Loose<'a>>,

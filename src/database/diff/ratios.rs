@@ -23,35 +23,36 @@ pub struct Ratios {
     pub high: f64,
     /// The share of ratios that differ from 1 by more than [`FAR`].
     pub far: f64,
-    /// The rows with the greatest change by factor, as row numbers of the head with the loader's key.
+    /// The rows whose latency changed by the largest factor, as row numbers of the head with the loader's key.
     pub worst: Vec<Example>,
 }
 
-/// The two tables of a pair.
+/// The tables of base and head, with the specs and lookups of each.
 pub(crate) struct PairedTables<'a> {
     pub files: (&'a TableFile, &'a TableFile),
     pub tables: (Option<&'a Table>, Option<&'a Table>),
     /// The head's spec.
     pub spec: &'a TableSpec,
     pub lookups: &'a Lookups,
-    /// The base's spec, which the facts of the base override: a pull request does not decide which row its base serves.
+    /// The spec of the table with the facts of the base, so that a pull request cannot decide which row its base
+    /// serves.
     pub base_spec: &'a TableSpec,
     pub base_lookups: &'a Lookups,
 }
 
 impl<'a> PairedTables<'a> {
-    /// Returns the scope of the base's table.
+    /// Returns the scope in which formulas of the spec read the base's table.
     pub(crate) fn base_scope(&self, table: &'a Table) -> TableScope<'a> {
         TableScope::new(table, self.base_spec, &self.files.0.place, None, self.base_lookups)
     }
 
-    /// Returns the scope of the head's table.
+    /// Returns the scope in which formulas of the spec read the head's table.
     pub(crate) fn head_scope(&self, table: &'a Table) -> TableScope<'a> {
         TableScope::new(table, self.spec, &self.files.1.place, None, self.lookups)
     }
 
-    /// Returns the latencies in ms that a lookup returns for each changed row, before and after. A latency of
-    /// several parts is their sum.
+    /// Returns the latencies in ms that a lookup returns for each pair of rows, before and after. A latency of several
+    /// parts is their sum.
     pub(crate) fn latencies(
         &self,
         changed: &[(u32, u32)],
@@ -136,14 +137,14 @@ pub(crate) struct LatencyChange {
     pub after: f64,
 }
 
-/// Returns the latency after over before, if both are positive.
+/// Returns the latency ratio, after over before; `None` unless both are positive.
 pub(super) fn ratio(before: f64, after: f64) -> Option<f64> {
     let ratio = after / before;
     (before > 0.0 && after > 0.0 && ratio.is_finite()).then_some(ratio)
 }
 
 impl LatencyChange {
-    /// Returns the latency after over before, if both are positive.
+    /// Returns the latency ratio, after over before; `None` unless both are positive.
     pub(crate) fn ratio(&self) -> Option<f64> {
         ratio(self.before, self.after)
     }

@@ -1,4 +1,4 @@
-//! The keys of a table that the loader reads.
+//! Reads the keys of the rows that the loader reads from a table.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::database::state::State;
 use crate::database::table::{Keys, NumberedRows, PartNumbers, TableScope};
 use crate::specs::TableSpec;
 
-/// A key of a table that the loader reads.
+/// The key of a row that the loader reads.
 pub(super) struct ReadKey {
     pub row: usize,
     /// The hash of the key, which is the same in every table.
@@ -19,12 +19,12 @@ pub(super) struct ReadKey {
     pub shape: u64,
     /// The values along the axes.
     pub point: AxisPoint,
-    /// The latency in ms; 0 if the table lacks its columns.
+    /// The latency in ms; 0 if the table lacks the columns of the latency.
     pub latency: f64,
 }
 
-/// Calls `each` for every row that the loader reads, and returns the slices of these rows with their numbers of rows. A table that cannot be
-/// read, or lacks columns of the key, serves nothing; other rules report it.
+/// Calls `each` for every row that the loader reads, and returns the number of these rows per slice. A table that
+/// cannot be read, or lacks columns of the key, has no such rows; other rules report it.
 pub(super) fn each_read_key(
     state: State<'_>,
     file: &TableFile,
@@ -50,7 +50,7 @@ pub(super) fn each_read_key(
         let value =
             |numbers: &Option<PartNumbers<'_>>| numbers.as_ref().map_or(0.0, |n| n.get(row));
         let point = numbers.iter().map(value).collect();
-        // The difference to the hash of the row's key tells the loader's maps apart.
+        // The loader may fill several maps from one table. The difference between the two hashes identifies the map.
         let map = hash.wrapping_sub(keys.hashes()[row]);
         let shape = keys.without(&parts, row).wrapping_add(map);
         let latency = latencies.iter().map(|part| part.get(row)).sum();

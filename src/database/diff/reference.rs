@@ -1,5 +1,5 @@
-//! Compares the tables that a change adds with the tables that are nearest to them: the version before, or the same table
-//! on a similar system.
+//! Compares each table that a change adds with a reference: the previous version of the table, or the same table of a
+//! similar system.
 
 use rayon::prelude::*;
 
@@ -9,22 +9,22 @@ use crate::database::catalog::{Place, TableFile};
 use crate::database::served::TableIndex;
 use crate::database::state::State;
 
-/// An added table beside the table that is nearest to it.
+/// An added table, compared with its reference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AddedTable {
     /// The path of the added table.
     pub path: String,
-    /// The path of the nearest table.
+    /// The path of the reference.
     pub reference: String,
-    /// The place of the nearest table.
+    /// The place of the reference.
     pub place: Place,
-    /// The keys: lost are those that only the nearest table serves, gained those that only the added one serves.
+    /// The served keys. Lost keys are served by the reference only, gained keys by the added table only.
     pub served: ServedDiff,
 }
 
 impl Diff {
-    /// Compares each added table with the version before it, or else with the same table on the nearest system. Of two
-    /// added tables that are nearest to each other only the later one, by path, is compared.
+    /// Compares each added table with its previous version, or else with the same table of the nearest system. If two
+    /// added tables are each other's reference, only the later one by path is compared.
     ///
     /// # Errors
     ///
@@ -36,7 +36,7 @@ impl Diff {
         let shelf = TableIndex::new(head.catalog, &head.facts.sidecars.reuse, head.specs);
         let found = added.par_iter().map(|table| {
             let Some(file) = head.catalog.table(&table.path) else { return Ok(None) };
-            // Two added tables are compared once.
+            // Two added tables that are each other's reference are compared once.
             let is_first = |other: &&TableFile| {
                 other.entry.path < table.path || added.iter().all(|t| t.path != other.entry.path)
             };
@@ -47,8 +47,8 @@ impl Diff {
     }
 }
 
-/// Returns the version before a table's own, or else the same table on another system, of its own version if that system
-/// has it.
+/// Returns the previous version of a table. If there is none, returns the same table of the nearest system, if possible
+/// of the same version.
 fn nearest<'a>(shelf: &TableIndex<'a>, file: &TableFile) -> Option<&'a TableFile> {
     let before = shelf.editions(file).and_then(|all| all.last_before(&file.place.version));
     let near = || {
@@ -60,7 +60,7 @@ fn nearest<'a>(shelf: &TableIndex<'a>, file: &TableFile) -> Option<&'a TableFile
 }
 
 impl AddedTable {
-    /// Compares an added table with another one; `None` if a key cannot be compared.
+    /// Compares an added table with its reference; `None` if a table cannot be read or their keys cannot be compared.
     fn new(head: State<'_>, file: &TableFile, near: &TableFile) -> Result<Option<Self>, ExprError> {
         let Some(spec) = head.specs.tables.get(&file.table) else { return Ok(None) };
         let read = |file| head.columns(file, &spec.loaded_columns());

@@ -1,6 +1,5 @@
-//! Rows that come back under another key: slices under another text of their key, with nearly the same latencies (a
-//! corrected label), and rows whose key changed and whose measurements did not, such as those of a corrected
-//! `num_heads`.
+//! Rows that are served under another key after a change. A relabelled slice has a corrected text in its key and nearly
+//! the same latencies. A rekeyed row has a corrected key column, such as `num_heads`, and the same measurements.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,32 +12,33 @@ use crate::base::expr::ExprError;
 use crate::database::table::Keys;
 use crate::specs::{KeyPart, NoiseBands};
 
-/// The least share of a slice's lost keys that the other slice gains.
+/// The least share of a slice's lost keys that another slice must gain.
 const PAIRED: f64 = 0.95;
 
-/// The largest share of pairs that differ by more than 99 of 100 honest reruns do. The three labels that the public
-/// database corrected in September 2026 have 0, 0.001 and 0.008, with all 880 keys paired and ratios of 0.995.
+/// The largest share of pairs whose latencies may differ by more than the 99th percentile of reruns. In the three
+/// labels that the public database corrected in September 2026, the share was 0, 0.001 and 0.008; all 880 keys were
+/// paired, with ratios of 0.995.
 const BEYOND_NOISE: f64 = 0.05;
 
-/// The number of gained keys with the same other parts that a lost key is paired with.
+/// The most gained keys with which one lost key is paired. The keys of a pair are equal in all other parts.
 const TRIED: usize = 16;
 
 /// A slice that is served under another name after a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Relabelled {
-    /// The name before.
+    /// The name before the change.
     pub from: SliceName,
-    /// The name after.
+    /// The name after the change.
     pub to: SliceName,
-    /// The number of keys that pair.
+    /// The number of pairs of a lost key and a gained key.
     pub keys: u64,
     /// The median latency ratio, after over before.
     pub ratio: f64,
 }
 
 impl PairedTables<'_> {
-    /// Returns the slices whose lost keys are gained with another text in one part of the key. `keys` are those of the
-    /// base and the head.
+    /// Returns the slices whose lost keys are gained with another text in one part of the key. `keys` are the keys of
+    /// the base and of the head.
     pub(super) fn relabelled(
         &self,
         joined: &JoinedKeys,
@@ -101,16 +101,17 @@ impl PairedTables<'_> {
     }
 }
 
-/// The share of row pairs that must differ in the same key columns, since fewer is a coincidence of equal latencies.
-/// Also the share of a table's removed keys that must pair for its class to be [`Class::Rekey`](super::Class::Rekey).
+/// The least share of row pairs that must differ in the same key columns; with a lower share, equal measurements are a
+/// coincidence. Also the least share of a table's removed keys that must be paired for the class
+/// [`Class::Rekey`](super::Class::Rekey).
 pub(super) const NEARLY_ALL: f64 = 0.95;
 
-/// The share of removed rows that must pair before any pair counts.
+/// The least share of removed rows that must be paired; otherwise no pair counts.
 const LEAST_PAIRED: f64 = 0.5;
 
-/// Pairs removed rows with added rows of equal measurements, as row numbers of base and head. All pairs
-/// differ in the same key columns. Rows that are equal in everything else pair in file order. Returns no
-/// pairs if fewer than half of the removed rows have one.
+/// Pairs removed rows with added rows of equal measurements, as row numbers of base and head. All pairs differ in the
+/// same key columns. Rows with several candidates are paired in file order. Returns no pairs if fewer than half of the
+/// removed rows have a pair.
 pub(super) fn rekeyed(shared: &SharedColumns<'_>, rows: &RowDiff) -> Vec<(u32, u32)> {
     let Some(changed) = changed_keys(shared, rows) else { return Vec::new() };
     let kept = shared.keys.iter().enumerate().filter(|(number, _)| !changed.contains(number));
@@ -121,8 +122,8 @@ pub(super) fn rekeyed(shared: &SharedColumns<'_>, rows: &RowDiff) -> Vec<(u32, u
     if are_many { pairs } else { Vec::new() }
 }
 
-/// Returns the numbers of the key columns in which the pairs differ. Only pairs whose measurements occur
-/// once on either side are considered. `None` if there are none, or if they differ in various columns.
+/// Returns the indices of the key columns in which the pairs differ. Only measurements that occur once on either side
+/// form a pair. `None` without pairs, or if the pairs differ in various columns.
 fn changed_keys(shared: &SharedColumns<'_>, rows: &RowDiff) -> Option<Vec<usize>> {
     let measures: Vec<&ColumnPair<'_>> = shared.measures.iter().collect();
     if measures.is_empty() || rows.removed.is_empty() || rows.added.is_empty() {

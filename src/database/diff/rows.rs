@@ -1,4 +1,4 @@
-//! The row diff: rows of two tables, matched by all columns that are not measurements.
+//! The row diff: the rows of two tables, matched by all columns that are not measurements.
 
 use super::{CellsOf, ColumnPair, HashedRow, SharedColumns, each_hash, rows_of};
 use crate::database::table::{Table, mix, run_seed};
@@ -20,20 +20,20 @@ impl RowDiff {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }
 
-    /// Returns all rows of a table that exists on one side only.
+    /// Returns all rows of a table that exists on one side only, as added or removed rows.
     pub(super) fn one_sided(base: Option<&Table>, head: Option<&Table>) -> Self {
         let all = |t: Option<&Table>| (0..t.map_or(0, |t| t.rows) as u32).collect();
         Self { added: all(head), removed: all(base), changed: Vec::new() }
     }
 
-    /// Matches rows by identity: all shared columns that are not measurements. Among rows of one identity,
-    /// equal rows are matched first and the rest in file order; rows without a partner are added or removed.
-    /// If only one table has some column, all matched rows count as changed.
+    /// Matches rows by identity: all shared columns that are not measurements. Among rows of one identity, equal rows
+    /// are matched first and the rest in file order. Unmatched rows are added or removed. If a column exists on one
+    /// side only, all matched rows count as changed.
     pub fn between(base: &Table, head: &Table) -> Self {
         Self::over(&SharedColumns::of(base, head), base, head)
     }
 
-    /// Matches rows as [`between`](Self::between) does, over given shared columns.
+    /// Matches rows as [`between`](Self::between) does, by the given shared columns.
     pub(super) fn over(common: &SharedColumns, base: &Table, head: &Table) -> Self {
         let all: Vec<&ColumnPair<'_>> = common.all().collect();
         let keys: Vec<&ColumnPair<'_>> = common.keys.iter().collect();
@@ -53,7 +53,7 @@ impl RowDiff {
 /// Matched rows of base and head, then the unmatched rows of the base, then those of the head.
 pub(super) type Paired = (Vec<(u32, u32)>, Vec<u32>, Vec<u32>);
 
-/// Matches equal rows at equal positions, which are most rows of most changes.
+/// Matches equal rows at equal positions. In most changes, most rows keep their position.
 fn in_place(columns: &[&ColumnPair<'_>], base: usize, head: usize) -> Paired {
     let both = base.min(head);
     let mut equal = vec![true; both];
@@ -102,7 +102,7 @@ pub(super) fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, of: CellsOf) 
     hashed
 }
 
-/// Matches rows of one hash. They nearly always have one identity; otherwise, their cells decide.
+/// Matches rows of one hash. They nearly always have one identity; if not, their cells are compared.
 fn pair_run(columns: &[&ColumnPair<'_>], mut base: Vec<u32>, mut head: Vec<u32>, out: &mut Paired) {
     while let (Some(&first), false) = (base.first(), head.is_empty()) {
         let like_first = |side: CellsOf, row: u32| {
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn keys_of_one_hash_are_told_apart() {
-        // Without a column to hash, all hashes are equal; the cells still decide.
+        // Without a column to hash, all hashes are equal, and the cells are compared.
         let (base, head) = (vec![1, 2, 1].into(), vec![2, 1, 3].into());
         let cells = ColumnPair { name: "m".into(), base, head };
         let mut paired = Paired::default();
@@ -193,7 +193,7 @@ mod tests {
             let mut wanted = head.clone();
             wanted.sort_unstable();
             prop_assert_eq!(rows, wanted);
-            // No identity is both added and removed: such rows would have been matched.
+            // No identity is both added and removed, since such rows would have been matched.
             for new in &found.added {
                 let key = head[*new as usize].0;
                 prop_assert!(found.removed.iter().all(|old| base[*old as usize].0 != key));

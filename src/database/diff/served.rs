@@ -1,8 +1,8 @@
-//! The keys that the loader serves of a table before and after, paired by the loader's key.
+//! The keys that the loader serves from a table before and after a change.
 //!
-//! Two rows have one key if the loader would serve only one of them. Columns outside of the key are
-//! attributes: a table that was measured again on another device serves the same keys with another device and
-//! other latencies.
+//! Two rows have the same key if the loader would serve only one of them. Identity columns outside of the key are
+//! attributes. A table that was measured again on another device serves the same keys, with another device and other
+//! latencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,18 +19,17 @@ use crate::database::served::rows::{has_key, served_rows};
 use crate::database::table::{Keys, TableScope};
 use crate::specs::NoiseBands;
 
-/// A latency that is longer or shorter by more than this factor is counted separately, since reviewers ask
-/// for these keys.
+/// The factor above which a slower or faster key is counted separately for reviewers.
 const FAR_FACTOR: f64 = 2.0;
 
 /// The differences between the served keys before and after.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServedDiff {
-    /// The number of keys served before and after.
+    /// The number of common keys, which are served before and after the change.
     pub common: u64,
-    /// The number of keys served only before.
+    /// The number of keys that are served only before the change.
     pub lost: u64,
-    /// The number of keys served only after.
+    /// The number of keys that are served only after the change.
     pub gained: u64,
     /// The number of keys whose measurements are served under another key after the change. They are neither
     /// lost nor gained.
@@ -41,38 +40,39 @@ pub struct ServedDiff {
     pub changed: u64,
     /// The attributes that differ in the served rows of common keys.
     pub attributes: Vec<AttributeChange>,
-    /// All slices of the key space, sorted by name.
+    /// All slices, sorted by name.
     pub slices: Vec<SliceDiff>,
-    /// The keys that are served before but not after the change, without those of relabelled slices.
+    /// The keys that are served only before the change, without those of relabelled slices.
     pub lost_keys: Vec<LostKey>,
     /// The names of all slices, indexed by [`LostKey::slice`].
     pub key_slices: Vec<SliceName>,
     /// The number of common keys that lost a measurement, by column.
     pub unmeasured: BTreeMap<String, u64>,
-    /// The rows that serve these keys.
+    /// The rows that serve the keys, and figures about them.
     pub rows: ServedRows,
 }
 
-/// The rows of both sides of a comparison.
+/// The rows that serve the keys of both sides, and figures about them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServedRows {
     /// The rows of base and head that serve the common keys.
     pub common: Vec<(u32, u32)>,
-    /// The number of common keys whose latency changed and has no ratio, because one of the two is not above zero.
+    /// The number of common keys whose latency changed but has no ratio, because one of the two latencies is not
+    /// positive.
     pub without_ratio: u64,
     /// The slices that are served under another name after the change.
     pub relabelled: Vec<Relabelled>,
-    /// The measured columns other than the latency, after a change of a table.
+    /// The measured columns other than the latency, such as power.
     pub filled: Vec<FilledColumn>,
-    /// The values of the key columns in which rekeyed rows differ, the most frequent first.
+    /// The key columns in which rekeyed rows differ, with their values, the most frequent first.
     pub rekeyed_values: Vec<AttributeChange>,
-    /// The common key whose latency moved farthest; `None` if no key has a ratio.
+    /// The common key whose latency changed by the largest factor; `None` if no key has a ratio.
     pub farthest: Option<FarthestKey>,
-    /// The values of the keys that only the head serves, as far as they differ from those of the common ones.
+    /// The numeric values by which the keys that only the head serves differ from the common keys.
     pub new: NewKeys,
     /// The rows of base and head that serve the rekeyed keys.
     pub(super) rekeyed: Vec<(u32, u32)>,
-    /// The hash of the loader's key of every row, in the base and in the head.
+    /// The key hash of every row, in the base and in the head.
     pub(super) keys: (Vec<u64>, Vec<u64>),
 }
 
@@ -87,12 +87,12 @@ impl ServedDiff {
         self.ratios.iter().filter(|r| **r > FAR_FACTOR).count() as u64
     }
 
-    /// Counts the common keys whose latency fell to less than half.
+    /// Counts the common keys whose latency fell below half.
     pub(crate) fn faster_2x(&self) -> u64 {
         self.ratios.iter().filter(|r| **r < 1.0 / FAR_FACTOR).count() as u64
     }
 
-    /// Returns the slices that differ from the rest of the table; none of a table with a single slice.
+    /// Returns the slices that differ from their whole table; none if the table has a single slice.
     pub(crate) fn slices_apart(&self) -> impl Iterator<Item = &SliceDiff> {
         let whole = self.median_ratio();
         let are_several = self.slices.len() > 1;
@@ -122,9 +122,9 @@ impl ServedDiff {
 }
 
 impl PairedTables<'_> {
-    /// Compares the served keys of both sides; `None` if a table lacks columns of the loader's key. `shared`
-    /// are the columns of both tables, if both exist. `rekeyed` are rows that may differ in their key only.
-    /// `noise` is how far honest reruns of the table differ.
+    /// Compares the served keys of both sides; `None` if a table lacks columns of the loader's key. `shared` are the
+    /// columns of both tables; `None` if one table does not exist. `rekeyed` are pairs of rows that may differ in their
+    /// key only. `noise` is by how much reruns of the table differ.
     ///
     /// # Errors
     ///

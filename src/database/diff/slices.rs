@@ -1,4 +1,4 @@
-//! Slices of the key space (keys with the same texts) before and after.
+//! The slices of a table before and after a change.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::specs::NoiseBands;
 /// The name of a slice: the name and text of each text part of the key.
 pub(crate) type SliceName = Vec<(String, String)>;
 
-/// A key that is served only before.
+/// A key that is served only before a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LostKey {
     /// The hash of the key, which is the same in every table.
@@ -19,35 +19,35 @@ pub struct LostKey {
     pub slice: u32,
 }
 
-/// The keys of a comparison by slice.
+/// The served keys of two tables, by slice.
 #[derive(Default)]
 pub(super) struct SlicedKeys {
     /// All slices, sorted by name.
     pub all: Vec<SliceDiff>,
-    /// The keys that are served only before.
+    /// The keys that are served only before the change.
     pub lost: Vec<LostKey>,
-    /// The names of all slices, by number.
+    /// The names of all slices, indexed by [`LostKey::slice`].
     pub names: Vec<SliceName>,
 }
 
-/// The differences in one slice of the key space.
+/// The differences in one slice.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SliceDiff {
     /// The name of the slice.
     pub slice: SliceName,
-    /// The number of keys served before and after.
+    /// The number of common keys, which are served before and after the change.
     pub common: u64,
-    /// The number of these whose latency is 0 before or after, so that they have no ratio.
+    /// The number of common keys whose latency is 0 before or after, so that they have no ratio.
     pub zeros: u64,
-    /// The number of keys served only before.
+    /// The number of keys that are served only before the change.
     pub lost: u64,
-    /// The number of keys served only after.
+    /// The number of keys that are served only after the change.
     pub gained: u64,
-    /// The latencies of the keys served before and after; `None` if no key has a ratio.
+    /// The latencies of the common keys; `None` if no key has a ratio.
     pub latency: Option<SliceLatency>,
 }
 
-/// The latencies of a slice before and after. The ratios are after over before.
+/// The latencies of a slice's common keys before and after a change. Ratios are after over before.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SliceLatency {
     /// The median latency before, in ms.
@@ -64,12 +64,12 @@ pub struct SliceLatency {
     pub keys: u64,
     /// The number of keys whose latency changed at all.
     pub changed: u64,
-    /// The number of keys that differ by more than 99 of 100 honest reruns do.
+    /// The number of keys whose latency changed by more than the 99th percentile of reruns.
     pub beyond_noise: u64,
 }
 
 impl SliceDiff {
-    /// Adds up the numbers of keys of some slices. The sum has no latency.
+    /// Adds up the common, lost and gained keys of some slices. The sum has no latency.
     pub(crate) fn sum<'s>(slices: impl Iterator<Item = &'s Self>) -> Self {
         slices.fold(Self::default(), |sum, slice| Self {
             common: sum.common + slice.common,
@@ -79,8 +79,8 @@ impl SliceDiff {
         })
     }
 
-    /// Returns true if the slice differs from its whole table, whose median ratio is `whole`: keys come or go, or its own
-    /// median ratio is apart by more than [`super::FAR`].
+    /// Returns true if the slice differs from its whole table, whose median ratio is `whole`: it lost or gained keys,
+    /// or its median ratio differs from `whole` by more than [`super::FAR`].
     pub(crate) fn stands_out(&self, whole: Option<f64>) -> bool {
         let one_sided = self.common == 0 || self.lost > 0 || self.gained > 0;
         let apart = match (self.latency, whole) {
@@ -124,12 +124,12 @@ impl SliceLatency {
     }
 }
 
-/// The rows of one side with their slices.
+/// The rows of one side, with their slices.
 struct SlicedSide<'k> {
     keys: &'k Keys<'k>,
-    /// The slice of each row, in this side's own numbering.
+    /// The index of each row's slice among the slices of this side.
     own: &'k [u32],
-    /// The common number of each slice in this side's numbering; `None` until the slice is first looked up.
+    /// The index in [`Slices`] of each slice of this side; `None` until the slice is first looked up.
     known: Vec<Option<usize>>,
 }
 
@@ -149,16 +149,16 @@ struct Gathered<'l> {
     latencies: Vec<&'l LatencyChange>,
 }
 
-/// The slices of both sides, numbered in the order in which they are first looked up.
+/// The slices of both sides, indexed in the order in which they are first looked up.
 #[derive(Default)]
 struct Slices<'l> {
     numbers: BTreeMap<SliceName, usize>,
-    /// The counts and latencies of each slice, by number.
+    /// The counts and latencies of each slice, by index.
     gathered: Vec<Gathered<'l>>,
 }
 
 impl Slices<'_> {
-    /// Returns the common number of a row's slice.
+    /// Returns the index of a row's slice.
     fn number(&mut self, side: &mut SlicedSide<'_>, row: u32) -> usize {
         let SlicedSide { keys, own, known } = side;
         *known[own[row as usize] as usize].get_or_insert_with(|| {
@@ -170,7 +170,7 @@ impl Slices<'_> {
     }
 }
 
-/// Groups the keys of a comparison by slice. `latencies` are those of the common keys, `noise` is that of the table.
+/// Groups the served keys of two tables by slice. `latencies` belong to the common keys, and `noise` to the table.
 pub(super) fn slices(
     joined: &JoinedKeys,
     latencies: &[LatencyChange],

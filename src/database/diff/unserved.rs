@@ -1,12 +1,13 @@
 //! Finds the keys that no query reaches any more after a change.
 //!
-//! A key that a table loses may still be served: the loader fills a table's gaps from earlier versions and
-//! donors, and another version that has the key can be queried for it. So the keys that all changed tables of a
-//! system's backend lose together are held against all versions that the head has of the table. If the database states
-//! which version is current, the keys that this one loses are held against the files that it reads alone.
+//! A key that a table loses may still be served: the loader fills a table's gaps from earlier versions and donors, and
+//! a query can name another version that has the key. So the keys that all changed tables of one name, system and
+//! backend lose together are looked up in all versions that the head has of the table. If the database states which
+//! version is current, keys lost by the current version are looked up only in the files from which that version is
+//! loaded.
 //!
-//! The planner interpolates along some axes of a key. The other parts of a key are its shape: a lost shape, or
-//! the lost end of a shape's sweep, cannot be interpolated, but a lost point between two others can.
+//! The planner interpolates along the axes of a key. The other parts of a key are its shape. A lost point between two
+//! others of its sweep can be interpolated. A lost shape, or the lost end of a sweep, cannot.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -26,115 +27,119 @@ use crate::database::served::TableIndex;
 use crate::database::state::State;
 use crate::specs::{NoiseBands, TableSpec};
 
-/// The keys of a table of a backend on a system that no query reaches any more.
+/// The keys that no query reaches any more, of the tables of one name, system and backend.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unserved {
     /// The place of the first changed table.
     pub place: Place,
     /// The name of the table.
     pub table: String,
-    /// The version of the head that serves most keys of the table; `None` if none does.
+    /// The version of the head that serves most keys of the table; `None` if no version serves any.
     pub answers: Option<String>,
-    /// The head's current version, if the keys are lost to queries for that one; `None` if no version serves them.
+    /// The head's current version, if queries for that version no longer reach the keys; `None` if no version serves
+    /// the keys.
     pub current: Option<String>,
-    /// The slices that lose keys.
+    /// The slices that lost these keys.
     pub slices: BTreeMap<SliceName, UnservedSlice>,
-    /// The number of these slices without any served key.
+    /// The number of slices in `slices` that have no served key left.
     pub whole_slices: usize,
-    /// The values that sweeps lose between their ends, sorted, by axis.
+    /// The axis values that sweeps lost between their remaining ends, sorted, by axis.
     pub inner_values: BTreeMap<String, Vec<f64>>,
-    /// The values that sweeps lose beyond the ends that remain, sorted, by axis.
+    /// The axis values that sweeps lost beyond their remaining ends, sorted, by axis.
     pub end_values: BTreeMap<String, Vec<f64>>,
 }
 
 /// The keys of a slice that no query reaches any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnservedSlice {
-    /// The number of keys.
+    /// The number of keys that no query reaches any more.
     pub keys: u64,
-    /// The number of keys that the changed tables lose, whether another version serves them or not.
+    /// The number of keys that the changed tables lost, including those that another version serves.
     pub removed: u64,
-    /// The number of the slice's keys in the file that still has most of them.
+    /// The number of the slice's keys in the file of the head that has most of them.
     pub remaining: u64,
-    /// The number of lost keys between others of a sweep.
+    /// The number of lost keys within the remaining ends of their sweep.
     pub inner: u64,
-    /// The number of these that can be interpolated from what remains.
+    /// The number of `inner` keys that the planner can interpolate from the remaining points.
     pub interpolated: u64,
-    /// The number of these whose interpolated latency differs from the lost one by more than 99 of 100 honest reruns do.
+    /// The number of `interpolated` keys whose interpolated latency differs from the lost one by more than the 99th
+    /// percentile of reruns.
     pub misread: u64,
-    /// The number of lost keys whose shape no version serves.
+    /// The number of lost keys whose shape (key without its axes) no version serves.
     pub of_lost_shapes: u64,
-    /// The number of shapes that no version serves.
+    /// The number of shapes (keys without their axes) that no version serves.
     pub shapes: u64,
-    /// The number of remaining shapes whose sweep ends earlier.
+    /// The number of remaining shapes (keys without their axes) whose sweep lost an end.
     pub shorter_sweeps: u64,
     /// The versions that served the keys.
     pub versions: BTreeSet<String>,
 }
 
 impl Unserved {
-    /// Returns the number of keys.
+    /// Returns the number of keys that no query reaches any more.
     pub(crate) fn keys(&self) -> u64 {
         self.slices.values().map(|slice| slice.keys).sum()
     }
 
-    /// Returns the number of shapes that no version serves.
+    /// Returns the number of shapes (keys without their axes) that no version serves.
     pub(crate) fn shapes(&self) -> u64 {
         self.slices.values().map(|slice| slice.shapes).sum()
     }
 
-    /// Returns the number of remaining shapes whose sweep ends earlier.
+    /// Returns the number of remaining shapes (keys without their axes) whose sweep lost an end.
     pub(crate) fn shorter_sweeps(&self) -> u64 {
         self.slices.values().map(|slice| slice.shorter_sweeps).sum()
     }
 }
 
-/// The tables of one name, backend and system that lose keys.
+/// The changed tables of one name, system and backend that lose keys.
 struct LosingTables<'a> {
     system: &'a str,
     backend: &'a str,
     table: &'a str,
-    /// The files that the head's current version reads, if the tables are among those that the base's one reads.
+    /// The files from which the head's current version is loaded, if the base's current version is loaded from the
+    /// changed tables.
     current: Option<CurrentFiles<'a>>,
     changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
 }
 
-/// The files from which a current version is loaded.
+/// The files from which the current version of a table is loaded.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct CurrentFiles<'a> {
     version: &'a str,
     paths: BTreeSet<&'a str>,
 }
 
-/// A key that was served before.
+/// A key that a changed table served before the change.
 struct LostKey<'a> {
     version: &'a str,
     slice: &'a SliceName,
-    /// The hash of the key's shape, its values along the axes, and its latency in ms; unknown until its row is read.
+    /// The hash of the key without its axes, its values along the axes, and its latency in ms; `None` until its row is
+    /// read.
     at: Option<(u64, AxisPoint, f64)>,
 }
 
-/// The least and greatest served value along each axis.
+/// The smallest and the largest served value along each axis.
 type SweepEnds = SmallVec<[(f64, f64); 2]>;
 
 /// The keys that the versions of the head serve.
 #[derive(Default)]
 struct RemainingKeys<'a> {
-    /// The ends of the sweeps that lose keys, by shape; `None` if nothing of a shape is served.
+    /// The ends of the sweeps that lose keys, by the hash of the key without its axes; `None` if no such key is served.
     ends: HashMap<u64, Option<SweepEnds>>,
-    /// The number of keys of each slice in the file that has most of them.
+    /// The number of each slice's keys in the file that has most of them.
     slices: BTreeMap<SliceName, u64>,
-    /// The number of keys that the changed tables lose, by slice.
+    /// The number of keys that the changed tables lost, by slice.
     removed: BTreeMap<&'a SliceName, u64>,
-    /// The number of keys of the file that has most of them, with its version.
+    /// The number of keys and the version of the file that has most keys.
     most: Option<(u64, String)>,
     /// The points of the sweeps that lose keys.
     lines: ServedLines<'a>,
 }
 
 impl Diff {
-    /// Finds the keys that no version of the head serves any more, by table, in the order of systems, backends
-    /// and names. `impossible` are rows of base tables, by path, that nobody misses.
+    /// Finds the keys that no version of the head serves any more, by table, in the order of systems, backends and
+    /// names. The keys of `impossible` rows (row numbers of base tables, by path) are not reported.
     ///
     /// # Errors
     ///
@@ -154,7 +159,7 @@ impl Diff {
 
 impl<'a> LosingTables<'a> {
     fn all(diff: &'a Diff, base: State<'a>, head: State<'a>) -> Vec<Self> {
-        // Most changes lose no key, so that nobody asks for the shelves.
+        // Most changes lose no key and do not need the indices.
         let shelves = LazyCell::new(|| {
             [base, head].map(|s| TableIndex::new(s.catalog, &s.facts.sidecars.reuse, s.specs))
         });
@@ -176,9 +181,9 @@ impl<'a> LosingTables<'a> {
         found.into_values().collect()
     }
 
-    /// Returns the versions of the head that the loader reads.
+    /// Returns the files of the table that the loader reads in the head.
     fn versions<'h>(&self, head: State<'h>) -> Vec<&'h TableFile> {
-        // Text replaces only text: the loader does not read it.
+        // A text table replaces a text table only: the loader does not read text if there is a Parquet file.
         let had_parquet = self.changes.iter().any(|(diff, _)| diff.was_parquet());
         let reads_text = head.specs.loader.text_tables || !had_parquet;
         let files = head.catalog.tables.iter().filter(|file| {
@@ -224,7 +229,7 @@ impl<'a> LosingTables<'a> {
         Ok(self.sum_up(&lost, &served, spec, head.specs.noise.bands(self.table, self.backend)))
     }
 
-    /// Returns each lost key once.
+    /// Returns the lost keys of all changed tables, each key once.
     fn lost_keys(&self) -> HashMap<u64, LostKey<'a>> {
         let mut lost = HashMap::new();
         for (diff, served) in &self.changes {
@@ -237,8 +242,8 @@ impl<'a> LosingTables<'a> {
         lost
     }
 
-    /// Reads the rows of the lost keys in the base, and records shapes and axis values. Keys of `impossible` rows
-    /// are removed.
+    /// Reads the rows of the lost keys in the base, and records their axis values and latencies. Removes the keys of
+    /// `impossible` rows.
     fn place_keys(
         &self,
         base: State<'_>,
@@ -331,7 +336,8 @@ impl<'a> LosingTables<'a> {
 }
 
 impl<'a> CurrentFiles<'a> {
-    /// Returns the files of a changed table's current version; `None` if the database does not state which one that is.
+    /// Returns the files from which a changed table's current version is loaded; `None` if the database does not state
+    /// a current version.
     fn of(shelf: &TableIndex<'a>, state: State<'_>, diff: &TableDiff) -> Option<Self> {
         let version = shelf.slots(&diff.place.system, &diff.place.backend)?.current;
         let spec = state.specs.tables.get(&diff.table)?;
@@ -341,7 +347,7 @@ impl<'a> CurrentFiles<'a> {
     }
 }
 
-/// Extends the ends of a sweep to a served point.
+/// Extends the ends of a sweep to include a served point.
 fn widen(ends: &mut Option<SweepEnds>, point: &[f64]) {
     let ends = ends.get_or_insert_with(|| point.iter().map(|value| (*value, *value)).collect());
     for ((low, high), value) in ends.iter_mut().zip(point) {

@@ -9,10 +9,10 @@ use crate::database::state::State;
 /// The versions that a change makes selectable or hides, as `system backend version`, sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VersionChanges {
-    /// The versions that a query can ask for only after the change.
+    /// The versions that a query can name only after the change.
     pub selectable: Vec<String>,
-    /// The versions whose directories stay but are skipped after the change, because a marker file says that they are
-    /// incomplete.
+    /// The versions that are hidden after the change: a marker file states that their directory is incomplete, so the
+    /// loader skips it.
     pub hidden: Vec<String>,
 }
 
@@ -30,16 +30,16 @@ impl VersionChanges {
         }
     }
 
-    /// Adds the changes of another root.
+    /// Adds the version changes of another root.
     pub(super) fn extend(&mut self, other: Self) {
         self.selectable.extend(other.selectable);
         self.hidden.extend(other.hidden);
     }
 }
 
-/// Returns the versions that a query can ask for: those of the slots that the database states, or else every version
-/// that the loader lists. A directory without tables counts, since its version takes all rows from donors. Queries do
-/// not name the version of a library, which a system's YAML states.
+/// Returns the versions that a query can name: those of the slots that the database states, or else all versions that
+/// the loader lists. A directory without tables counts, since its version takes all rows from donors. Library versions
+/// are left out, because queries do not name them: a system's YAML states them.
 fn selectable(state: State<'_>) -> BTreeSet<String> {
     let State { catalog, specs, .. } = state;
     let slots = specs.query_versions.as_ref().map(|versions| slots(catalog, versions));
@@ -63,7 +63,7 @@ fn selectable(state: State<'_>) -> BTreeSet<String> {
     names
 }
 
-/// Returns every version that has a directory, with true if the loader reads one of its directories.
+/// Returns each version that has a directory; true if the loader reads at least one directory of that version.
 fn listed(catalog: &Catalog) -> BTreeMap<String, bool> {
     let mut versions = BTreeMap::new();
     for dir in catalog.dirs.values() {

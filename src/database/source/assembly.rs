@@ -74,7 +74,7 @@ impl Assembly {
     ///
     /// # Errors
     ///
-    /// Those of [`Assembly::text`].
+    /// The errors of [`Assembly::text`].
     pub(crate) fn origins(
         &self,
         read: impl Fn(&Entry) -> Result<Vec<u8>, ReadError>,

@@ -11,7 +11,7 @@ use super::fp8::Lt;
 use super::tensor::{Memory, Tensor};
 use crate::gpu::work::{Dtype, Fill};
 
-/// Bytes of cuBLAS's workspace, as PyTorch sets it for Hopper.
+/// Size of cuBLAS's workspace in bytes, as PyTorch sets it for Hopper.
 pub(crate) const WORKSPACE: u64 = 32 << 20;
 
 /// Open handles of cuBLAS and cuBLASLt.
@@ -20,7 +20,7 @@ pub(crate) struct Blas {
     pub handle: sys::cublasHandle_t,
     /// The handle of cuBLASLt.
     pub lt: Lt,
-    /// Address of the workspace, which has [`WORKSPACE`] bytes.
+    /// Device address of the workspace of [`WORKSPACE`] bytes.
     pub workspace: u64,
     // The workspace's memory, freed when the handle is closed.
     _memory: Memory,

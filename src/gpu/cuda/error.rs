@@ -12,11 +12,9 @@ use nvml_wrapper::error::NvmlError;
 /// A result with a [`CudaError`].
 pub(crate) type CudaResult<T> = Result<T, CudaError>;
 
-/// A failed library call, or a result that cannot be used. Each is shown as one line in the log and the
-/// report.
+/// A failed library call, or a result that cannot be used. Each error is one line in the log and in the report.
 ///
-/// The libraries' statuses are shown by the names of their constants (`CUBLAS_STATUS_…`), as in their
-/// manuals.
+/// Library errors are shown by the names of their constants (`CUBLAS_STATUS_…`), which their manuals explain.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CudaError {
     /// A failed call of the driver.
@@ -25,14 +23,13 @@ pub(crate) enum CudaError {
     /// cuBLAS cannot be opened.
     #[error("{}", constant(.0.0))]
     Cublas(#[source] CublasError),
-    /// cuBLAS refuses a product.
+    /// cuBLAS rejects a product.
     #[error("cuBLAS refuses this product: {}", constant(.0.0))]
     Product(#[source] CublasError),
-    /// cuBLASLt refuses a product in fp8.
+    /// cuBLASLt rejects an fp8 product.
     #[error("cuBLASLt does not support this fp8 product: {}", constant(.0.0))]
     ScaledProduct(#[from] CublasLtError),
-    /// NCCL refuses a collective operation. Its error type does not implement `Error`, so it is not a
-    /// source.
+    /// NCCL rejects a collective operation. NCCL's error type does not implement `Error`, so it is not a source.
     #[error("NCCL: {}", constant(.0.0))]
     Nccl(NcclError),
     /// NVML cannot be opened.
@@ -45,7 +42,7 @@ pub(crate) enum CudaError {
         bus: String,
         source: NvmlError,
     },
-    /// No memory was allocated for the operands.
+    /// Memory for the operands could not be allocated.
     #[error("the operands do not fit in GPU memory")]
     NoPlace,
     /// The kernel ran, but its output is all zeros.
@@ -54,16 +51,16 @@ pub(crate) enum CudaError {
     /// The capture of a launch returned no graph.
     #[error("the captured graph is empty")]
     EmptyGraph,
-    /// The rank stopped because another rank failed.
+    /// The rank (the thread of one GPU) stopped because another rank failed.
     #[error("NCCL failed on another GPU")]
     OtherGpu,
     /// No installed NCCL has the functions that collectives need.
     #[error("no NCCL library was found")]
     NoNccl,
-    /// The installed CUDA is older than a required function.
+    /// The installed CUDA lacks a required function, because it is too old.
     #[error("CUDA lacks a function that this measurement needs")]
     OldCuda,
-    /// A rank's thread panicked.
+    /// The thread of a rank panicked.
     #[error("a thread of the measurement ended early")]
     ThreadEnded,
 }
@@ -74,14 +71,14 @@ impl From<NcclError> for CudaError {
     }
 }
 
-/// The name of a status's constant. cudarc's statuses have no `Display`, but their derived `Debug`
-/// prints the name. Asking a library for the name would need that library, which may be missing.
+/// Returns the name of a status's constant. cudarc's statuses have no `Display`, but their derived `Debug` prints the
+/// name. Asking a library for the name would need that library, which may be missing.
 fn constant(status: impl Debug) -> String {
     format!("{status:?}")
 }
 
-/// The driver's own words for an error, or else the name of its constant. The driver is asked for the
-/// words, and it may lack that function.
+/// Returns the driver's description of an error, or the name of the error's constant if the driver lacks the function
+/// for descriptions.
 fn in_words(error: &DriverError) -> String {
     let words = catch_unwind(|| error.error_string().map(|s| s.to_string_lossy().into_owned()));
     match words {

@@ -1,6 +1,6 @@
-//! Collective operations between the GPUs of one host, through NCCL. They are timed as in nccl-tests:
-//! one thread per GPU, warm-ups, the wall time of several runs enqueued together and out of place, and
-//! the mean over the GPUs.
+//! Collective operations between the GPUs of one host, through NCCL. The method of timing is that of nccl-tests: one
+//! thread per GPU, warm-ups, the wall time of several out-of-place runs that are enqueued together, and the mean over
+//! the GPUs.
 
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,14 +18,14 @@ use super::tensor::{Memory, Tensor};
 use crate::gpu::device::{Answer, SAMPLES};
 use crate::gpu::work::{Dtype, Fill, Work};
 
-/// NCCL's name of a sum.
+/// NCCL's constant for a sum.
 const SUM: sys::ncclRedOp_t = sys::ncclRedOp_t::ncclSum;
 
-/// The first GPUs of this host, joined by NCCL.
+/// The first GPUs of this host, joined by NCCL communicators.
 pub(crate) struct Fabric {
     nccl: &'static Nccl,
     ranks: Vec<Rank>,
-    /// True after an operation failed; nothing more can be measured then.
+    /// True after an operation failed; the communicators are unusable then.
     broken: AtomicBool,
 }
 
@@ -80,7 +80,7 @@ impl Fabric {
         !self.broken.load(Ordering::SeqCst)
     }
 
-    /// Takes the samples of a collective operation; `count` is the number of elements of the whole
+    /// Takes the samples of a collective operation. The work's size `count` is the number of elements of the whole
     /// message.
     pub(crate) fn measure(&self, collective: Collective, work: &Work) -> CudaResult<Answer> {
         let memories: Vec<Memory> = self.ranks.iter().map(|r| Memory::new(&r.stream)).collect();
@@ -111,8 +111,8 @@ impl Fabric {
         Ok(Answer { samples_ms: (0..SAMPLES as usize).map(mean).collect(), ..Answer::default() })
     }
 
-    /// Runs one rank's part of a measurement. The rank reaches every barrier even after an error, so
-    /// that no rank waits forever.
+    /// Runs one rank's part of a measurement, and returns its samples in ms. The rank reaches every barrier even after
+    /// an error, so that no other rank waits forever.
     fn run(&self, rank: &Rank, run: Run<'_>, together: &Barrier) -> CudaResult<Vec<f64>> {
         let work = run.work;
         let times = |count: u32| -> CudaResult<()> {
@@ -148,11 +148,10 @@ impl Fabric {
         done
     }
 
-    /// Waits for the enqueued operations by polling, as nccl-tests does. Fails if another GPU has
-    /// failed.
+    /// Waits for the enqueued operations by polling, as nccl-tests does. Fails if another rank has failed.
     fn finish(&self, rank: &Rank) -> CudaResult<()> {
         loop {
-            // SAFETY: the stream lives.
+            // SAFETY: the stream is alive.
             let status = unsafe { driver::cuStreamQuery(rank.stream.cu_stream()) };
             if status != driver::CUresult::CUDA_ERROR_NOT_READY {
                 return Ok(status.result()?);
@@ -170,7 +169,7 @@ impl Fabric {
         let (send, receive) = (run.from as *const c_void, run.to as *mut c_void);
         let (gpus, bytes) = (self.ranks.len(), run.work.dtype.bytes() as usize);
         let count = run.work.size("count") as usize;
-        // Number of elements of one GPU's part. As in nccl-tests, parts start at multiples of 16 bytes.
+        // Number of elements per GPU. As in nccl-tests, the parts of the GPUs start at multiples of 16 bytes.
         let part = (count / gpus) & (16 / bytes).wrapping_neg();
         let dtype = match run.work.dtype {
             Dtype::Int8 => sys::ncclDataType_t::ncclInt8,

@@ -1,4 +1,4 @@
-//! The fp8 product through cuBLASLt: e4m3 operands with one scale each, bfloat16 output.
+//! The fp8 product through cuBLASLt: e4m3 operands with one scale per tensor, bfloat16 output.
 
 use std::ffi::c_void;
 use std::mem::size_of_val;
@@ -28,7 +28,7 @@ impl Lt {
         Ok(Self(result::create_handle()?))
     }
 
-    /// Asks cuBLASLt for an algorithm. Fails for shapes that no kernel supports.
+    /// Asks cuBLASLt for an algorithm. Fails for sizes that no kernel supports.
     pub(crate) fn plan<'a>(
         &self,
         memory: &'a Memory,
@@ -86,7 +86,8 @@ impl Lt {
         let (one, zero) = (1f32, 0f32);
         let [a, b, d] = plan.layouts;
         debug_assert!(plan.scale.address() != 0);
-        // SAFETY: the addresses are of tensors as large as the layouts say, and the plan's parts live.
+        // SAFETY: the addresses are those of tensors as large as the layouts state, and the parts of the plan are
+        // alive.
         unsafe {
             result::matmul(
                 self.0,

@@ -1,5 +1,5 @@
-//! The GPU of this machine, through CUDA's driver and cuBLAS. Both are loaded at run time, so that the
-//! same binary starts on machines without them.
+//! The GPU of this machine, through the CUDA driver and cuBLAS. Both are loaded at run time, so that the same binary
+//! starts on machines without them.
 
 mod blas;
 mod error;
@@ -31,14 +31,14 @@ use nccl::Nccl;
 use nvml::CardMeter;
 use tensor::{Memory, Tensor};
 
-/// Bytes that stay free for cuBLAS's workspace and for CUDA itself.
+/// Bytes of GPU memory that are reserved for cuBLAS's workspace and for CUDA itself.
 const RESERVE: usize = 4 << 30;
 
-/// Bytes that all copies of a point's operands may fill together; the largest points have a single copy.
+/// The most bytes of all copies of a point's operands together. The largest points have a single copy.
 const PLACES: u64 = 4 << 30;
 
-/// Number of launches on the default stream, alternating with launches on another. Fewer than twenty
-/// were enough.
+/// The number of launches on the default stream, alternating with launches on another stream. Fewer than twenty suffice
+/// for the effect that [`crowd`] describes.
 const CROWD: usize = 64;
 
 /// The first GPU of this machine.
@@ -47,13 +47,13 @@ pub struct Cuda {
     blas: Blas,
     meter: Option<CardMeter>,
     about: About,
-    /// Joined GPUs by their number, kept from point to point.
+    /// The joined GPUs by their number, reused from point to point.
     fabrics: BTreeMap<usize, Fabric>,
 }
 
-/// Uses the default stream beside this one, as PyTorch does when it fills tensors. From then on a short
-/// kernel takes 0.15 µs more (H200, driver 580: 2.64 µs became 2.78, 3.07 became 3.25, in the middle of
-/// a series). Without this, measurements would be faster than those of the collectors.
+/// Uses the default stream in addition to this stream, as PyTorch does when it fills tensors. After that, every short
+/// kernel takes 0.15 µs longer (H200, driver 580: 2.64 µs became 2.78 µs, and 3.07 µs became 3.25 µs, within one
+/// series). Without this, measurements would be faster than those of the collectors.
 fn crowd(stream: &Arc<CudaStream>) -> Result<(), CudaError> {
     let memory = Memory::new(stream);
     let bytes = 1 << 20;
@@ -80,7 +80,7 @@ impl Cuda {
     ///
     /// # Errors
     ///
-    /// When there is no GPU or a library is missing; the message names in one line what was not found.
+    /// If there is no GPU or a library is missing. The message names the missing part in one line.
     pub fn open() -> Result<Self> {
         // SAFETY: these calls only try to open the libraries.
         let found = unsafe {
@@ -109,7 +109,7 @@ impl Cuda {
 
     fn connect() -> Result<Self> {
         let context = CudaContext::new(0).map_err(no_gpu)?;
-        // Only one stream: waits for events of other streams would enter the captured graph.
+        // cudarc's events would add waits for other streams to the captured graph.
         // SAFETY: no slice of cudarc is used, and the default stream's work is waited for.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(no_gpu)?;
@@ -155,7 +155,7 @@ impl Cuda {
         match work.operation.kernel() {
             Kernel::Product(product) => {
                 let fit = (PLACES / work.bytes().max(1)).min(SAMPLES.into());
-                // With two places, the first would get most of the samples.
+                // With two copies of the operands, the first copy would get most of the samples.
                 let count = if fit < 3 { 1 } else { fit };
                 let places: Vec<Memory> = (0..count).map(|_| Memory::new(&self.stream)).collect();
                 let (stream, meter) = (&self.stream, self.meter.as_ref());

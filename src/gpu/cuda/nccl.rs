@@ -1,4 +1,4 @@
-//! NCCL's functions, loaded at run time from the library that a package of NCCL or of PyTorch has installed. The names
+//! The functions of NCCL, loaded at run time from the library that a package of NCCL or of PyTorch installed. The names
 //! that cudarc tries do not include PyTorch's.
 
 use std::env::{split_paths, var_os};
@@ -12,14 +12,14 @@ use cudarc::nccl::sys::{
 };
 use libloading::{Error, Library};
 
-/// The library's name in packages of NCCL and of PyTorch; development packages have it without the number, too.
+/// The library's name in packages of NCCL and of PyTorch. Development packages also have it without the number.
 const NAME: &str = "libnccl.so.2";
 
 type Sent = *const c_void;
 type Received = *mut c_void;
 type Reduce = unsafe extern "C" fn(Sent, Received, usize, Type, Reduction, Comm, Stream) -> Status;
 
-/// Functions of NCCL, as `nccl.h` declares them.
+/// The functions of NCCL, as `nccl.h` declares them.
 pub(crate) struct Nccl {
     get_version: unsafe extern "C" fn(*mut c_int) -> Status,
     pub init_all: unsafe extern "C" fn(*mut Comm, c_int, *const c_int) -> Status,
@@ -34,8 +34,8 @@ pub(crate) struct Nccl {
     pub group_end: unsafe extern "C" fn() -> Status,
 }
 
-/// Names and paths of the library: those that the system's loader finds, then those of the Python packages beside the
-/// programs on `PATH`.
+/// Returns names and paths of the library: first the names that the system's loader finds, then the paths in the Python
+/// packages of the installations whose programs are on `PATH`.
 fn candidates() -> Vec<OsString> {
     let mut all = vec![NAME.into(), "libnccl.so".into()];
     let path = var_os("PATH").unwrap_or_default();
@@ -49,7 +49,7 @@ fn candidates() -> Vec<OsString> {
 }
 
 impl Nccl {
-    /// The first library found that has all functions; `None` if there is none.
+    /// Returns the first library that has all functions; `None` if there is none.
     pub(crate) fn get() -> Option<&'static Self> {
         static NCCL: OnceLock<Option<Nccl>> = OnceLock::new();
         NCCL.get_or_init(|| candidates().iter().find_map(|name| Self::load(name).ok())).as_ref()
@@ -72,13 +72,13 @@ impl Nccl {
                 group_start: *library.get("ncclGroupStart")?,
                 group_end: *library.get("ncclGroupEnd")?,
             };
-            // The functions are called until the process ends.
+            // The library stays loaded, because its functions are called until the process ends.
             std::mem::forget(library);
             Ok(nccl)
         }
     }
 
-    /// NCCL's version, such as `2.28.3`.
+    /// Returns NCCL's version, such as `2.28.3`.
     pub(crate) fn version(&self) -> Option<String> {
         let mut version = 0;
         // SAFETY: the function writes one number.

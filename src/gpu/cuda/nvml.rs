@@ -10,27 +10,27 @@ use nvml_wrapper::{Device, Nvml};
 use super::error::{CudaError, CudaResult};
 use crate::gpu::device::{About, CardState};
 
-/// Interval between two readings of the card.
+/// The interval between two readings of the card.
 const EVERY: Duration = Duration::from_millis(25);
-/// Working time in ms after which a power cap may set in (H200, heaviest kernels: samples of 9 ms or
-/// less never slowed, the fourth did).
+/// The working time in ms after which a power cap may set in. On an H200 with the heaviest kernels, samples of up to 9
+/// ms were not slowed; the fourth in a row was.
 pub(crate) const QUIET_MS: f64 = 10.0;
 /// Largest delay of NVML's readings.
 const LATE: Duration = Duration::from_millis(120);
-/// Share of the fastest clock seen so far above which a card has come to rest.
+/// The share of the fastest known SM clock above which a card counts as rested.
 const RESTED: f64 = 0.99;
-/// Longest wait for a card to come to rest.
+/// The longest wait for a card to rest.
 const LONGEST_REST: Duration = Duration::from_millis(600);
-/// Time for which the card is watched for other work before the first measurement.
+/// The time for which the card is checked for other work before the first measurement.
 const WATCHED: Duration = Duration::from_millis(600);
-/// Utilisation in percent up to which a card counts as idle, because NVML counts its own queries.
+/// The utilisation in percent up to which a card counts as idle; NVML's own queries are part of it.
 const IDLE: u32 = 5;
 
-/// A card's meter.
+/// The readings of a card, with its recent working time.
 pub(crate) struct CardMeter {
     nvml: Nvml,
     bus: String,
-    /// The fastest SM clock seen so far, in MHz.
+    /// The fastest SM clock read so far, in MHz.
     fastest: Cell<u32>,
     /// Working time since the last rest, in ms.
     worked_ms: Cell<f64>,
@@ -55,7 +55,8 @@ impl CardMeter {
         found.map_err(|source| CudaError::Card { bus: self.bus.clone(), source })
     }
 
-    /// Adds versions and settings, and the reason why the card is busy if other work runs on it.
+    /// Adds versions and settings to the device's description. If other work runs on the card, also adds the reason why
+    /// it is busy.
     pub(crate) fn describe(&self, about: &mut About) {
         if let Ok(version) = self.nvml.sys_driver_version() {
             about.versions.insert("driver".into(), version);
@@ -89,14 +90,14 @@ impl CardMeter {
         about.busy = self.busy(&card, others);
     }
 
-    /// The reason why measurements are unreliable now, if other work keeps the card busy. This process
-    /// has not used the card yet.
+    /// Returns a reason if other work keeps the card busy, so that measurements are unreliable; `None` otherwise. Must
+    /// be called before this process uses the card.
     fn busy(&self, card: &Device<'_>, others: usize) -> Option<String> {
         let start = Instant::now();
         let mut most = 0;
         while start.elapsed() < WATCHED {
-            // The rates cover the last second or sixth of a second, which includes time before this
-            // process started.
+            // A rate covers the last second or the last sixth of a second, which includes time before this process
+            // started.
             most = most.max(card.utilization_rates().map_or(0, |u| u.gpu));
             std::thread::sleep(EVERY);
         }
@@ -106,7 +107,7 @@ impl CardMeter {
         })
     }
 
-    /// The card's state now.
+    /// Reads the card's state.
     pub(crate) fn state(&self) -> CardState {
         let Ok(card) = self.card() else { return CardState::default() };
         // Reasons for reduced clocks that are normal for a healthy card.
@@ -127,8 +128,8 @@ impl CardMeter {
         self.worked_ms.set(self.worked_ms.get() + ms);
     }
 
-    /// Waits until earlier work no longer reduces the clocks. They recover some 0.3 s after a power cap
-    /// (H200), and a short kernel runs up to 9 % slower until then.
+    /// Waits until earlier work no longer reduces the clocks. They recover about 0.3 s after a power cap (H200); until
+    /// then, a short kernel is up to 9 % slower.
     pub(crate) fn rest(&self) {
         if self.worked_ms.get() < QUIET_MS {
             return;

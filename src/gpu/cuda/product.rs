@@ -19,7 +19,7 @@ pub(crate) struct PreparedProduct<'a> {
     inputs: Vec<Tensor<'a>>,
     outputs: Vec<Tensor<'a>>,
     call: Launch<'a>,
-    /// One unit, captured; `None` if the work asks for plain launches.
+    /// The captured graph of one unit; `None` if the work asks for plain launches.
     graph: Option<CudaGraph>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> PreparedProduct<'a> {
             call,
             graph: None,
         };
-        // Loads and plans the kernel, so that neither is timed or captured.
+        // The first launch loads and plans the kernel, so that neither is timed or captured.
         prepared.launch()?;
         stream.synchronize()?;
         if !prepared.computed()? {
@@ -87,7 +87,7 @@ impl<'a> PreparedProduct<'a> {
         })
     }
 
-    /// Returns true if the output contains a nonzero value, or zeros were expected.
+    /// Returns true if the output contains a nonzero value, or if zeros are expected.
     fn computed(&self) -> CudaResult<bool> {
         if self.work.weight_fill == Fill::Zeros || self.work.input_fill == Fill::Zeros {
             return Ok(true);

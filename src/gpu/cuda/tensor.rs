@@ -1,4 +1,4 @@
-//! Device memory with given contents, laid out as PyTorch does.
+//! Device memory with given contents, in the layout of PyTorch's allocator.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -11,14 +11,13 @@ use super::error::CudaResult;
 use crate::base::random::Random;
 use crate::gpu::work::{Dtype, Fill};
 
-/// Number of drawn elements; longer tensors repeat them. The number is prime, so that rows whose length
-/// is a power of two differ.
+/// The number of random elements; a longer tensor repeats them. The number is prime, so that rows whose length is a
+/// power of two differ.
 const DRAWN: usize = 4_194_301;
 
-/// Sizes in bytes of PyTorch's caching allocator (c10/cuda/CUDACachingAllocator). Tensors start at
-/// multiples of [`ALIGNED`]. Tensors of up to [`SMALL`] share blocks of [`SMALL_BLOCK`], and tensors
-/// below [`LARGE`] share blocks of [`MIDDLE_BLOCK`]. A larger tensor has its own block, whose size is a
-/// multiple of [`SMALL_BLOCK`].
+/// The block sizes in bytes of PyTorch's caching allocator (c10/cuda/CUDACachingAllocator). Tensors start at multiples
+/// of [`ALIGNED`]. Tensors of up to [`SMALL`] share blocks of [`SMALL_BLOCK`], and tensors below [`LARGE`] share blocks
+/// of [`MIDDLE_BLOCK`]. A larger tensor has its own block, whose size is a multiple of [`SMALL_BLOCK`].
 const ALIGNED: usize = 512;
 const SMALL: usize = 1 << 20;
 const SMALL_BLOCK: usize = 2 << 20;
@@ -38,7 +37,7 @@ struct MemoryBlock {
 }
 
 impl Memory {
-    /// Creates memory without any blocks yet.
+    /// Creates a memory without blocks.
     pub(crate) fn new(stream: &Arc<CudaStream>) -> Self {
         Self { stream: stream.clone(), blocks: RefCell::default() }
     }
@@ -48,7 +47,7 @@ impl Memory {
         &self.stream
     }
 
-    /// Allocates bytes with undefined content and returns their address.
+    /// Allocates bytes with undefined contents, and returns their device address.
     fn take(&self, bytes: usize) -> CudaResult<u64> {
         self.stream.context().bind_to_thread()?;
         let bytes = bytes.max(1).next_multiple_of(ALIGNED);
@@ -71,7 +70,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // Running kernels must not lose their operands. A failure to free needs no reaction.
+        // Running kernels still use their operands, so they must end first. A failure to free needs no reaction.
         let _ = self.stream.synchronize();
         for block in self.blocks.borrow().iter() {
             // SAFETY: tensors do not outlive this memory.
@@ -80,7 +79,7 @@ impl Drop for Memory {
     }
 }
 
-/// Addresses of a call's operands on the device.
+/// The device addresses of a call's operands.
 #[derive(Clone, Copy)]
 pub(crate) struct Operands {
     pub weight: u64,
@@ -96,7 +95,7 @@ pub(crate) struct Tensor<'a> {
 }
 
 impl<'a> Tensor<'a> {
-    /// Creates a tensor of `elements` and fills it.
+    /// Creates a tensor with `elements` elements, and fills it.
     pub(crate) fn new(
         memory: &'a Memory,
         elements: u64,
@@ -114,7 +113,7 @@ impl<'a> Tensor<'a> {
             } else {
                 let mut filled = bytes.min(DRAWN * size);
                 result::memcpy_htod_async(address, &values(dtype, fill)[..filled], stream)?;
-                // Doubles the filled part with each copy.
+                // Each copy doubles the filled part.
                 while filled < bytes {
                     let more = filled.min(bytes - filled);
                     result::memcpy_dtod_async(address + filled as u64, address, more, stream)?;
@@ -139,7 +138,7 @@ impl<'a> Tensor<'a> {
         self.address
     }
 
-    /// Copies the first bytes to the host; the tensor must have as many.
+    /// Copies the first `bytes` bytes to the host. The tensor must have as many.
     pub(crate) fn head(&self, bytes: usize) -> CudaResult<Vec<u8>> {
         self.stream.synchronize()?;
         let mut head = vec![0u8; bytes];
@@ -149,8 +148,7 @@ impl<'a> Tensor<'a> {
     }
 }
 
-/// [`DRAWN`] values, the same in every run: a tensor's contents decide the power, which must not be
-/// random.
+/// Returns [`DRAWN`] values, the same in every run, because a tensor's contents influence the power of the card.
 fn values(dtype: Dtype, fill: Fill) -> &'static [u8] {
     static NORMAL: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
     static CONSTANT: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
@@ -162,7 +160,7 @@ fn values(dtype: Dtype, fill: Fill) -> &'static [u8] {
     &both[usize::from(dtype == Dtype::Fp8)]
 }
 
-/// [`DRAWN`] values, once in bfloat16 and once in float8.
+/// Returns [`DRAWN`] values in bfloat16 and in float8.
 fn in_both_types(mut value: impl FnMut() -> f32) -> [Vec<u8>; 2] {
     let mut wide = Vec::with_capacity(2 * DRAWN);
     let mut small = Vec::with_capacity(DRAWN);
@@ -174,13 +172,13 @@ fn in_both_types(mut value: impl FnMut() -> f32) -> [Vec<u8>; 2] {
     [wide, small]
 }
 
-/// The nearest float8 e4m3 of a moderate value: 3 bits of fraction, exponents from -6, at most 448.
+/// Returns the nearest float8 e4m3 number: 3 bits of fraction, exponents from -6, at most 448.
 fn e4m3(value: f32) -> u8 {
     let sign = if value < 0.0 { 0x80 } else { 0 };
     let size = value.abs().min(448.0);
     let exponent = (size.max(f32::MIN_POSITIVE).log2().floor() as i32).clamp(-6, 8);
     let steps = (size / 2f32.powi(exponent - 3)).round() as u32;
-    // Below the smallest normal value the leading bit is absent.
+    // Below the smallest normal number, the leading bit is absent.
     let (exponent, steps) = if steps >= 16 { (exponent + 1, steps / 2) } else { (exponent, steps) };
     let code = if steps < 8 { steps } else { ((exponent + 7) as u32) << 3 | (steps - 8) };
     sign | code as u8

@@ -1,5 +1,5 @@
-//! Times a kernel as the collectors do: warm-ups, a CUDA graph, events around several runs, the mean of
-//! these.
+//! Times a kernel as the collectors do: warm-ups, a CUDA graph, and events around several runs, whose mean is the
+//! sample.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,24 +16,24 @@ use super::tensor::Memory;
 use crate::gpu::device::{Answer, SAMPLES};
 use crate::gpu::work::Work;
 
-/// Longest timed part of a sample in ms. A unit that takes longer is run less often; its mean is precise
-/// because the unit is long.
+/// The longest timed part of a sample in ms. A unit that takes longer is run fewer times; its mean is precise because
+/// the unit is long.
 const LONGEST_MS: f64 = 1000.0;
 
-/// Number of samples if the card rests before each. Such samples take a quarter of a second each and
-/// differ little.
+/// The number of samples of a point if the card rests before each. Such a sample takes a quarter of a second, and the
+/// samples differ little.
 const RESTED_SAMPLES: u32 = 3;
-/// Number of samples of a point that are repeated if the card turns out not to have rested.
+/// The most samples of a point that are repeated because the card had not rested.
 const RETAKES: u32 = 3;
 
-/// Time for which a point runs on while its power is read, and the interval of the readings, as in the
-/// collectors. NVML's reading is itself a mean over one second, so it lags behind.
+/// The time for which a point runs while its power is read, and the interval of the readings, both as in the
+/// collectors. A reading of NVML is itself a mean over one second, so it lags behind.
 const POWER_FOR: Duration = Duration::from_secs(1);
 const POWER_EVERY_MS: f64 = 100.0;
 
-/// Takes the samples of a product, and its power if requested. Each sample uses a kernel with its own
-/// operands, in the next of the `places` as long as there are any. The operands' addresses decide up to
-/// a tenth of a short product's time, and a collector's operands may be at any address.
+/// Takes the samples of a product, and its power if requested. Each sample uses its own copy of the operands, in the
+/// next of the `places` while there are unused ones. The operands' addresses influence a short product's time by up to
+/// 10 %, and a collector's operands may be at any address.
 pub(crate) fn measure<'a>(
     stream: &'a Arc<CudaStream>,
     places: &'a [Memory],
@@ -48,7 +48,7 @@ pub(crate) fn measure<'a>(
     let mut kernels = vec![place(first)?];
     let event = || stream.context().new_event(Some(CUevent_flags::CU_EVENT_DEFAULT));
     let (start, end) = (event()?, event()?);
-    // Mean time of a unit over some runs, in ms.
+    // The mean time of a unit over some runs, in ms.
     let timed = |kernel: &PreparedProduct<'_>, runs: u32| -> CudaResult<f64> {
         start.record(stream)?;
         for _ in 0..runs {
@@ -84,12 +84,11 @@ pub(crate) fn measure<'a>(
             kernel.run()?;
         }
         meter.inspect(|m| m.worked(once * f64::from(warmups)));
-        // The collectors wait here, so that the first run starts on an idle card.
+        // Wait as the collectors do, so that the first run starts on an idle card.
         stream.synchronize()?;
         let ms = timed(kernel, runs)? / work.copies as f64;
         let state = meter.map(CardMeter::state).unwrap_or_default();
-        // NVML reported late that the clocks were still reduced: the card had not rested before this
-        // sample.
+        // NVML reports reduced clocks with a delay, so the card had not rested before this sample.
         let slowed = meter.zip(state.sm_mhz).is_some_and(|(m, mhz)| m.slowed(mhz));
         if work.rested && !rests && slowed && retakes > 0 {
             retakes -= 1;
@@ -114,7 +113,7 @@ pub(crate) fn measure<'a>(
     Ok(answer)
 }
 
-/// Mean power in W while `run` is repeated; `None` if NVML gives no reading.
+/// Returns the mean power in W while `run` is repeated; `None` if NVML gives no reading.
 fn mean_power(meter: &CardMeter, run: impl Fn() -> CudaResult<f64>) -> CudaResult<Option<f64>> {
     let started = Instant::now();
     let mut watts = Vec::new();

@@ -1,4 +1,4 @@
-//! Measured points, and how each compares with its record.
+//! Measured points, and the comparison of each with its recorded time.
 
 use std::borrow::Borrow;
 
@@ -16,31 +16,31 @@ pub struct Measured {
     pub point: Point,
     /// The device's answer, or the reason why there is none.
     pub answer: Result<Answer, Reason>,
-    /// Noise band: how far honest reruns of such a point differ.
+    /// The noise band of the point: percentiles of the ratio between undisturbed reruns; `None` if unknown.
     pub band: Option<NoiseBand>,
-    /// Time in ms below which the host's launches decide the time; 0 if they never do.
+    /// The recorded time in ms below which kernel launches of the host determine the time; 0 if they never do.
     pub host_ms: f64,
-    /// Log ratio of this card's times to those of other cards; 0 if it is unknown.
+    /// The log ratio of this card's times to those of other cards; 0 if unknown.
     pub card: f64,
 }
 
 /// The comparison of one point's measured and recorded times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// The ratio is within the band of honest reruns.
+    /// The ratio is within the band of undisturbed reruns.
     Within,
     /// The ratio is beyond the 99th percentile of the band.
     Beyond,
-    /// Measured with something else than was recorded, such as another kernel: shown, not judged.
+    /// Something else than the recorded kernel was measured. The point is shown and not judged.
     Proxy,
-    /// The launches of the host, not the kernel, decide the time: shown, not judged.
+    /// Kernel launches of the host determine the time. The point is shown and not judged.
     HostBound,
     /// The point was not measured.
     Missing,
 }
 
 impl Standing {
-    /// The name in reports.
+    /// Returns the name in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Within => "within",
@@ -53,23 +53,23 @@ impl Standing {
 }
 
 impl Measured {
-    /// The median of the samples in ms; `None` if the point was not measured.
+    /// Returns the median of the samples in ms; `None` if the point was not measured.
     pub(crate) fn measured_ms(&self) -> Option<f64> {
         self.answer.as_ref().ok().map(|a| median(&a.samples_ms))
     }
 
-    /// Ratio of measured to recorded time.
+    /// Returns the ratio of measured to recorded time.
     pub(crate) fn ratio(&self) -> Option<f64> {
         self.measured_ms().map(|ms| ms / self.point.recorded_ms)
     }
 
-    /// Log ratio of measured to recorded time, relative to the card.
+    /// Returns the log ratio of measured to recorded time, without the log ratio of the card.
     pub(crate) fn log(&self) -> Option<f64> {
         self.ratio().map(|ratio| ratio.ln() - self.card)
     }
 
-    /// Confidence interval of the ratio from the point's own samples; with too few samples, the ratios
-    /// of the fastest and the slowest.
+    /// Returns a confidence interval of the ratio from the point's own samples. With too few samples, it is the range
+    /// from the fastest to the slowest sample.
     pub(crate) fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let samples = &self.answer.as_ref().ok()?.samples_ms;
         let (low, high) = match median_interval(samples, confidence) {
@@ -79,7 +79,7 @@ impl Measured {
         Some((low / self.point.recorded_ms, high / self.point.recorded_ms))
     }
 
-    /// The reason why the point is a proxy; `None` if it is not.
+    /// Returns the reason why the point is a proxy; `None` if it is not.
     pub(crate) fn proxy(&self) -> Option<&str> {
         let own = self.point.call.as_ref().and_then(|call| call.proxy.as_deref());
         self.answer.as_ref().ok()?.proxy.as_deref().or(own)
@@ -96,7 +96,7 @@ impl Measured {
         }
     }
 
-    /// Returns true if the host's launches, not the kernel, decide the time.
+    /// Returns true if kernel launches of the host determine the time.
     pub(crate) fn is_host_bound(&self) -> bool {
         self.standing() == Standing::HostBound
     }
@@ -106,7 +106,8 @@ impl Measured {
         matches!(self.standing(), Standing::Within | Standing::Beyond)
     }
 
-    /// The median of the judged points, with its error.
+    /// Computes the median log ratio of the judged points, with its error. `among` is the standard deviation between
+    /// undisturbed collections.
     pub(super) fn middle(points: &[impl Borrow<Self>], among: f64, limits: &Margins) -> Middle {
         let points = points.iter().map(Borrow::borrow);
         let judged: Vec<&Self> = points.filter(|point| point.is_judged()).collect();
@@ -128,7 +129,7 @@ impl Measured {
     }
 }
 
-/// The smallest and the largest value.
+/// Returns the smallest and the largest value.
 pub(crate) fn extremes(values: &[f64]) -> (f64, f64) {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     (low, values.iter().copied().fold(f64::NEG_INFINITY, f64::max))

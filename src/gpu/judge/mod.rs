@@ -1,10 +1,9 @@
 //! Judges measured times against recorded ones: a verdict on a sample, with its statistics.
 //!
-//! Single honest reruns differ by several percent, but their median hardly differs. A table fails if its
-//! median log ratio is rare among samples of honest collections (bias), or if more points are outside
-//! the band of reruns than chance allows (tail). It passes if it does not fail and the sample rules out
-//! that the table is off by more than a little. A machine that was busy, throttled or drifting makes the
-//! verdict inconclusive, because the table is not to blame.
+//! Single undisturbed reruns differ by several percent, but their medians hardly differ. A table fails if its median
+//! log ratio is rare among undisturbed collections (bias), or if more points are outside the band of reruns than chance
+//! allows (tail). It passes if it does not fail and the sample rules out a larger error of the table. If the machine
+//! was busy, throttled or drifting, the verdict is inconclusive, because the measured times are unreliable.
 
 mod measured;
 mod middle;
@@ -26,19 +25,19 @@ use crate::base::words::Figure;
 use crate::gpu::recipe::Margins;
 use crate::specs::NoiseBand;
 
-/// The outcome of a sample.
+/// The outcome of a table's sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// The table agrees with the measurements.
     Pass,
-    /// The measurements do not decide.
+    /// The measurements neither confirm nor refute the table.
     Inconclusive,
     /// The table disagrees with the measurements.
     Fail,
 }
 
 impl Outcome {
-    /// The name in reports.
+    /// Returns the name in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Pass => "PASS",
@@ -55,40 +54,39 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// Reasons for the outcome, one sentence each; empty if the table passes.
     pub reasons: Vec<String>,
-    /// Number of points judged: those measured, without proxies.
+    /// Number of judged points: those measured, without proxies and host-bound points.
     pub judged: usize,
     /// Median log ratio of measured to recorded time.
     pub bias: f64,
     /// Confidence interval of the median log ratio; `None` without points.
     pub interval: Option<Interval>,
-    /// Log ratio, in either direction, that the medians of most honest samples of the same width do not
-    /// exceed.
+    /// The absolute log ratio that the medians of most undisturbed samples with the same error do not exceed.
     pub allowed: f64,
-    /// Smallest bias of a table, as a log ratio, that the sample rules out; NaN without points.
+    /// The smallest bias of a table, as an absolute log ratio, that the sample rules out; NaN without points.
     pub excluded: f64,
     /// Number of points beyond the band of reruns.
     pub beyond: usize,
-    /// Probability of at least that many points beyond the band.
+    /// The probability that an undisturbed collection has at least `beyond` points outside the band.
     pub tail: f64,
-    /// Points within 2 % of the recorded time.
+    /// The points within 2 % of the recorded time.
     pub near: Near,
-    /// Median log ratio of the control points to their first pass, for each later pass.
+    /// The median log ratio of the control points to their first pass, for each later pass.
     pub drift: Vec<f64>,
-    /// The slices with enough points.
+    /// The verdicts on slices with enough points.
     pub slices: Vec<SliceVerdict>,
 }
 
-/// Points within 2 % of the recorded time.
+/// The points within 2 % of the recorded time.
 #[derive(Debug, Clone, Copy)]
 pub struct Near {
     /// Number of such points.
     pub points: usize,
-    /// Share of honest reruns that are within 2 %, by the same bands.
+    /// The share of undisturbed reruns that are within 2 %, by the points' bands.
     pub honest: f64,
 }
 
-/// Judges a sample relative to the card's offset. `controls` contains the times in ms of each control
-/// point, one per pass; `trouble` contains the device's warnings about itself.
+/// Judges a sample, with the card's offset subtracted. `controls` contains the times in ms of each control point, one
+/// per pass. `trouble` contains reasons why the measurements are unreliable.
 pub(crate) fn judge(
     points: &mut [Measured],
     controls: &[Vec<f64>],
@@ -130,7 +128,7 @@ fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// Median log ratio of the control points to their first pass, for each later pass.
+/// Returns the median log ratio of the control points to their first pass, for each later pass.
 fn drift(controls: &[Vec<f64>]) -> Vec<f64> {
     let passes = controls.iter().map(Vec::len).min().unwrap_or(0);
     let moved = |pass: usize| {
@@ -140,8 +138,8 @@ fn drift(controls: &[Vec<f64>]) -> Vec<f64> {
     (1..passes).map(moved).collect()
 }
 
-/// Reasons why the times of a sample are not steady: its control points drifted, or the samples of single
-/// points differ.
+/// Returns reasons why the times of a sample are not steady: its control points drifted, or samples of single points
+/// differ.
 fn unsteady(judged: &[&Measured], drift: &[f64], limits: &Margins) -> Vec<String> {
     let mut reasons = Vec::new();
     if let Some(moved) = drift.iter().copied().find(|d| d.abs() > limits.bias) {
@@ -157,8 +155,8 @@ fn unsteady(judged: &[&Measured], drift: &[f64], limits: &Margins) -> Vec<String
     reasons
 }
 
-/// The median of a sample as that of a control table; `None` if the sample has too few points, or if its
-/// times are not steady.
+/// Returns the median of a sample as a control table; `None` if the sample has too few points, or if its times are not
+/// steady.
 pub(crate) fn control(
     points: &[Measured],
     controls: &[Vec<f64>],
@@ -170,7 +168,7 @@ pub(crate) fn control(
         .then(|| Measured::middle(&judged, collections(limits), limits))
 }
 
-/// States that the points differ by a nearly constant time; `None` if they do not.
+/// Returns a sentence if measured and recorded times differ by a nearly constant time in µs; `None` otherwise.
 fn constant(judged: &[&Measured], limits: &Margins) -> Option<String> {
     let us = |p: &&Measured| Some((p.measured_ms()? - p.point.recorded_ms) * 1e3);
     let mut us: Vec<f64> = judged.iter().filter_map(us).collect();
@@ -202,7 +200,7 @@ impl Verdict {
         };
     }
 
-    /// Reasons why the machine, not the table, decides the measured times.
+    /// Returns the reasons why the measurements are unreliable.
     fn unsure(&self, judged: &[&Measured], trouble: &[String], limits: &Margins) -> Vec<String> {
         let mut reasons = trouble.to_vec();
         reasons.extend(unsteady(judged, &self.drift, limits));
@@ -216,7 +214,7 @@ impl Verdict {
         reasons
     }
 
-    /// Reasons why the table is wrong.
+    /// Returns the reasons why the table is wrong.
     fn wrong(&self, judged: &[&Measured], limits: &Margins) -> Vec<String> {
         let mut reasons = Vec::new();
         if self.bias.abs() > self.allowed {
@@ -242,9 +240,9 @@ impl Verdict {
         reasons
     }
 
-    /// The reason why the sample is too wide to pass.
+    /// Returns a reason if the sample is too imprecise for the table to pass.
     fn vague(&self, limits: &Margins) -> Option<String> {
-        // Without points nothing is ruled out, since `excluded` is NaN.
+        // Without points, `excluded` is NaN, so nothing is ruled out.
         if self.excluded <= limits.excludes.ln_1p() {
             return None;
         }
@@ -255,8 +253,8 @@ impl Verdict {
         ))
     }
 
-    /// Adds the reason, if there is one, why the sample says nothing about a part of the table, which then does
-    /// not pass.
+    /// Adds the reason why the sample does not cover a part of the table, if there is one. The table then does not
+    /// pass.
     pub(crate) fn lacks(&mut self, why: Option<String>) {
         self.outcome =
             self.outcome.max(why.as_ref().map_or(Outcome::Pass, |_| Outcome::Inconclusive));

@@ -1,33 +1,33 @@
-//! The offset of a card: how its times differ from recorded ones in tables that are not judged.
+//! The offset of a card: the log ratio of its times to the recorded ones, in tables that are not judged.
 
 use super::middle::{Middle, collections};
 use super::words::{against_recorded, size};
 use crate::base::stats::{median, normal_within};
 use crate::gpu::recipe::Margins;
 
-/// Smallest number of control tables that are about right, and of control tables if all are wrong.
+/// The least number of control tables whose error is small. If fewer are, [`LEAST`] tables of any error are needed.
 const LEAST_RIGHT: usize = 2;
 const LEAST: usize = 3;
 
 /// The offset of a card, estimated from control tables.
 ///
-/// A card's offset varies as `Margins::card` states. So the estimate is closer to zero than the control
-/// tables' median, the closer the less they say.
+/// The offsets of cards vary by `Margins::card`. The estimate is therefore closer to zero than the median of the
+/// control tables; the less precise this median is, the closer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offset {
-    /// Median over the control tables of their median log ratio of measured to recorded time.
+    /// The median over the control tables of their median log ratios of measured to recorded time.
     pub seen: f64,
     /// Number of control tables.
     pub tables: usize,
-    /// Estimated log ratio, which a judged table's ratios are compared with.
+    /// The estimated offset as a log ratio, which is subtracted from the log ratios of a judged table.
     pub log: f64,
-    /// Standard deviation of what remains of the card's offset.
+    /// The standard deviation of the estimate.
     rest: f64,
 }
 
 impl Offset {
-    /// Estimates the offset from the medians of control tables; `None` without enough tables. A table
-    /// that is off by more than a sample must rule out is wrong itself, unless all are.
+    /// Estimates the offset from the medians of control tables; `None` if there are too few. A control table whose
+    /// error exceeds the error that a sample must rule out is wrong itself, and is ignored unless too many are.
     pub(crate) fn of(tables: &[&Middle], limits: &Margins) -> Option<Self> {
         let is_right = |t: &&&Middle| t.bias.abs() <= limits.excludes.ln_1p();
         let right: Vec<&Middle> = tables.iter().filter(is_right).copied().collect();
@@ -51,12 +51,12 @@ impl Offset {
         })
     }
 
-    /// Standard deviation of the differences between honest collections, given the offset of the card.
+    /// Returns the standard deviation between undisturbed collections, given the offset of the card.
     pub(crate) fn collections(offset: Option<&Self>, limits: &Margins) -> f64 {
         offset.map_or(collections(limits), |offset| offset.rest.hypot(own(limits)))
     }
 
-    /// The reason why nothing can be judged on this card; `None` if its offset is small.
+    /// Returns a reason if the offset is so large that nothing can be judged on this card; `None` otherwise.
     pub(super) fn trouble(&self, limits: &Margins) -> Option<String> {
         (self.seen.abs() > limits.card_most.ln_1p()).then(|| {
             format!(
@@ -69,7 +69,7 @@ impl Offset {
     }
 }
 
-/// Standard deviation of the differences between honest collections on one card.
+/// Returns the standard deviation between undisturbed collections on one card.
 fn own(limits: &Margins) -> f64 {
     let card = limits.card / normal_within(0.95);
     (collections(limits).powi(2) - card.powi(2)).max(0.0).sqrt()

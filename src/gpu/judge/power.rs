@@ -1,7 +1,6 @@
-//! The power of a sample before it is measured: which bias it detects, and how often it blames honest
-//! data.
+//! The statistical power of a sample before it is measured: the bias that it detects, and the rate of false alarms.
 //!
-//! Both are counted over simulated samples, which are judged like measured ones.
+//! Both are estimated from simulated samples, which are judged like measured ones.
 
 use super::middle::Middle;
 use crate::base::random::Random;
@@ -9,55 +8,55 @@ use crate::base::stats::at_least;
 use crate::gpu::recipe::{Margins, RatioPercentiles};
 use crate::specs::NoiseBand;
 
-/// The power of a sample. It follows from the spread of reruns (`rules/noise.yaml`), or of points on
-/// another card if that is wider, and from the spread of collections (`rules/recipes.yaml`).
+/// The statistical power of a sample. It follows from the spread of reruns (`rules/noise.yaml`), or from the spread of
+/// points on another card if that is wider, and from the spread of collections (`rules/recipes.yaml`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Power {
-    /// Smallest bias, as a log ratio, that fails in 9 of 10 samples; `None` if too few points are
-    /// judged.
+    /// The smallest bias, as a log ratio, with which 9 of 10 samples fail; `None` if too few points are judged.
     pub detects: Option<f64>,
-    /// Share of honest samples that fail.
+    /// The share of undisturbed samples that fail.
     pub false_alarm: f64,
 }
 
-/// Share of samples in which a detected bias is found.
+/// The share of samples that must fail for a bias to count as detected.
 const FOUND: f64 = 0.9;
 
-/// Number of simulated samples. Large samples are simulated less often, so that about [`DRAWN`] points
-/// are drawn in all.
+/// The number of simulated samples. Large samples are simulated fewer times, so that about [`DRAWN`] points are drawn
+/// in all.
 const DRAWS: usize = 2000;
 const DRAWN: usize = 1_000_000;
 
-/// Log ratios with the share of honest reruns within each, in either direction.
+/// Returns absolute log ratios, each with the share of undisturbed reruns within it.
 fn known(band: &NoiseBand) -> [(f64, f64); 4] {
     [(0.0, 0.0), (band.p50.ln(), 0.5), (band.p95.ln(), 0.95), (band.p99.ln(), 0.99)]
 }
 
-/// Interpolates linearly between ascending points `(x, y)`; beyond the last, continues the last slope.
+/// Interpolates linearly between ascending points `(x, y)`. Beyond the last point, continues the last slope.
 fn interpolate(points: [(f64, f64); 4], x: f64) -> f64 {
     let next = points.iter().position(|point| x < point.0).unwrap_or(points.len() - 1).max(1);
     let ((x0, y0), (x1, y1)) = (points[next - 1], points[next]);
     if x1 <= x0 { y1 } else { y0 + (x - x0) / (x1 - x0) * (y1 - y0) }
 }
 
-/// The share of honest reruns whose log ratio is within `limit`, in either direction.
+/// Returns the share of undisturbed reruns whose absolute log ratio is at most `limit`.
 pub(crate) fn within(band: &NoiseBand, limit: f64) -> f64 {
     interpolate(known(band), limit).clamp(0.0, 1.0)
 }
 
-/// The log ratio that this share of honest reruns does not exceed: the inverse of [`within`].
+/// Returns the absolute log ratio that this share of undisturbed reruns does not exceed. This is the inverse of
+/// [`within`].
 fn beside(band: &NoiseBand, share: f64) -> f64 {
     interpolate(known(band).map(|(ratio, share)| (share, ratio)), share)
 }
 
-/// A band that is at least as wide as the differences between points on another card.
+/// Returns a band that is at least as wide as the differences between points on another card.
 fn widened(band: &NoiseBand, by: &RatioPercentiles) -> NoiseBand {
     let (p50, p95, p99) = (band.p50.max(by.p50), band.p95.max(by.p95), band.p99.max(by.p99));
     NoiseBand { p50, p95, p99, ..band.clone() }
 }
 
-/// The power of a sample, given the noise band of each point and the standard deviation of the
-/// differences between honest collections.
+/// Computes the power of a sample from the noise band of each point and from `among`, the standard deviation between
+/// undisturbed collections.
 pub(crate) fn power(bands: &[&NoiseBand], among: f64, limits: &Margins) -> Power {
     let count = bands.len();
     if count < limits.least_points {
@@ -67,7 +66,7 @@ pub(crate) fn power(bands: &[&NoiseBand], among: f64, limits: &Margins) -> Power
     let wide: Vec<NoiseBand> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
     let many = |more: &usize| at_least(more + 1, count, limits.tail_share) <= limits.tail_level;
     let most = (0..count).find(many).unwrap_or(count);
-    // The seed is fixed: the power of a sample must not be random.
+    // The seed is fixed, so that the power of a sample is reproducible.
     let mut random = Random::new(0);
     let draws = (DRAWN / count).clamp(100, DRAWS);
     let mut blamed = 0;
@@ -78,7 +77,7 @@ pub(crate) fn power(bands: &[&NoiseBand], among: f64, limits: &Margins) -> Power
         let middle = Middle::of(&logs, half, among, limits);
         let beyond = logs.iter().zip(bands).filter(|(x, b)| x.abs() > b.p99.ln()).count();
         blamed += usize::from(middle.bias.abs() > middle.allowed || beyond > most);
-        // A bias of this size on every point makes the sample fail.
+        // The sample fails if every point has a bias of at least this size.
         needed.push(middle.allowed - middle.bias);
     }
     needed.sort_by(f64::total_cmp);
@@ -88,13 +87,13 @@ pub(crate) fn power(bands: &[&NoiseBand], among: f64, limits: &Margins) -> Power
     }
 }
 
-/// A random log ratio of an honest rerun, slower or faster with the same probability.
+/// Returns a random log ratio of an undisturbed rerun, slower or faster with the same probability.
 fn drawn(band: &NoiseBand, random: &mut Random) -> f64 {
     let beside = beside(band, random.unit());
     if random.below(2) == 0 { beside } else { -beside }
 }
 
-/// Width of the interval around zero that contains half of the points with these bands; 0 without
+/// Returns the width of the interval around log ratio 0 that contains half of the points with these bands; 0 without
 /// points.
 pub(crate) fn middle_half(bands: &[&NoiseBand], limits: &Margins) -> f64 {
     let bands: Vec<NoiseBand> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
@@ -154,7 +153,7 @@ mod tests {
         assert_eq!(middle_half(&[], &limits()), 0.0);
     }
 
-    /// Share of synthetic samples with this bias on every point that the verdict fails.
+    /// Returns the share of synthetic samples with this bias on every point that fail.
     fn failed(count: usize, bias: f64) -> f64 {
         let (band, limits) = (band(), limits());
         let mut random = Random::new(99);
@@ -184,7 +183,8 @@ mod tests {
         }
     }
 
-    /// Half a narrow band is as wide as half the differences between cards, so that the tail decides.
+    /// The noise band of NCCL is narrow. Under the differences between cards of other tables, too many points would be
+    /// outside of it.
     #[test]
     fn a_table_has_the_spread_of_its_own_points() {
         let nccl = NoiseBand { p50: 1.002, p95: 1.02, p99: 1.029, ..band() };

@@ -12,21 +12,20 @@ use crate::gpu::recipe::Margins;
 /// The measurements of one slice.
 #[derive(Debug, Clone)]
 pub struct SliceVerdict {
-    /// The slice's text values, joined by spaces.
+    /// The texts of the slice, joined by spaces.
     pub slice: String,
-    /// Number of points judged.
+    /// Number of judged points.
     pub points: usize,
-    /// Median log ratio of measured to recorded time, relative to the card.
+    /// The median log ratio of measured to recorded time, without the offset of the card.
     pub bias: f64,
-    /// Confidence interval of the median log ratio.
+    /// The confidence interval of the median log ratio.
     pub interval: Interval,
-    /// True if the slice differs by more than undisturbed collections do, and by more than a sample must
-    /// rule out.
+    /// True if the bias exceeds that of undisturbed collections, and also the error that a sample must rule out.
     pub differs: bool,
 }
 
-/// Compares the slices with enough points, if the sample has several slices. All slices share the probability of a
-/// false alarm.
+/// Judges the slices with enough points; none if the sample has a single slice. The probability of a false alarm is
+/// divided among the slices.
 pub(super) fn slices(judged: &[&Measured], among: f64, limits: &Margins) -> Vec<SliceVerdict> {
     let mut slices: BTreeMap<&str, Vec<&Measured>> = BTreeMap::new();
     for point in judged {
@@ -51,8 +50,8 @@ pub(super) fn slices(judged: &[&Measured], among: f64, limits: &Margins) -> Vec<
     slices.into_iter().map(verdict).collect()
 }
 
-/// The reason why a table cannot pass: slices of which every drawn point failed contain more than `share` of
-/// its rows. `None` if they contain fewer. `rows` is the number of rows of each slice.
+/// Returns a reason if slices without a measured point contain more than `share` of the table's rows; `None` otherwise.
+/// `rows` is the number of rows of each slice.
 pub(crate) fn unmeasured(
     points: &[Measured],
     rows: &BTreeMap<String, usize>,
@@ -80,7 +79,7 @@ pub(crate) fn unmeasured(
     })
 }
 
-/// The reason why a table with these slices is wrong; `None` if no slice differs.
+/// Returns the reason why a table with these slices is wrong; `None` if no slice differs.
 pub(super) fn wrong(slices: &[SliceVerdict]) -> Option<String> {
     let differing: Vec<&SliceVerdict> = slices.iter().filter(|s| s.differs).collect();
     let (first, more) = differing.split_first()?;

@@ -20,7 +20,7 @@ fn limits() -> Margins {
     }
 }
 
-/// A synthetic point with a recorded latency of 1 ms and a measured one of `ratio` ms.
+/// Returns a synthetic point with a recorded latency of 1 ms and a measured one of `ratio` ms.
 pub(super) fn measured(ratio: f64) -> Measured {
     let samples_ms = [0.999, 1.0, 1.001].iter().map(|f| f * ratio).collect();
     Measured {
@@ -39,7 +39,7 @@ pub(super) fn measured(ratio: f64) -> Measured {
     }
 }
 
-/// Points whose ratios vary around `level` as honest reruns do.
+/// Returns points whose ratios vary around `level` as in undisturbed reruns.
 fn sample(count: usize, level: f64) -> Vec<Measured> {
     let spread = |i: usize| (i as f64 / (count - 1) as f64 - 0.5) * 0.04;
     (0..count).map(|i| measured(level * spread(i).exp())).collect()
@@ -67,7 +67,7 @@ fn honest_samples_pass_and_biased_ones_fail() {
 fn a_few_points_far_off_are_chance_and_many_are_not() {
     let with = |wrong: usize| {
         let mut points = sample(40, 1.0);
-        // Half of them are faster and half slower, so the median stays.
+        // Half of the wrong points are faster and half are slower, so the median is unchanged.
         let factor = |i: usize| if i.is_multiple_of(2) { 1.3 } else { 1.0 / 1.3 };
         points[..wrong].iter_mut().enumerate().for_each(|(i, p)| *p = measured(factor(i)));
         verdict(&points)
@@ -131,15 +131,15 @@ fn nothing_measured_never_passes() {
 
 #[test]
 fn a_few_points_that_agree_are_no_surer_than_reruns() {
-    // Six points with the same ratio: by their own spread the median would be certain.
+    // Six points have the same ratio, so their own spread alone would make the median certain.
     let six = verdict(&vec![measured(1.024); 6]);
     let interval = six.interval.unwrap();
     assert!(interval.high - interval.low > 0.005, "{interval:?}");
     let mut limits = limits();
     limits.elsewhere = crate::gpu::recipe::RatioPercentiles { p50: 1.024, p95: 1.128, p99: 1.187 };
     let elsewhere = judge(&mut vec![measured(1.024); 6], &[], &[], None, &limits);
-    // By hand: the error is 0.926 · 2 · ln 1.024 / √6; with 0.0107 for collections it is 0.0209; 2.1701
-    // times that.
+    // Computed by hand: the error is 0.926 · 2 · ln 1.024 / √6. With 0.0107 for collections it is 0.0209, and 2.1701
+    // times that is the limit.
     assert!((elsewhere.allowed - 0.0454).abs() < 2e-4, "{}", elsewhere.allowed);
     assert_eq!(elsewhere.outcome, Outcome::Inconclusive, "{:?}", elsewhere.reasons);
 }
@@ -153,7 +153,7 @@ fn what_a_point_says() {
     assert!(low < 1.2 && high > 1.2, "{low} {high}");
 }
 
-/// Control tables with these medians, of 40 points each.
+/// Returns the offset from control tables with these medians, of 40 points each.
 fn controls(medians: &[f64]) -> Option<Offset> {
     let middle = |m: &f64| Measured::middle(&sample(40, *m), collections(&limits()), &limits());
     let middles: Vec<Middle> = medians.iter().map(middle).collect();
@@ -241,7 +241,7 @@ fn a_slice_without_a_measurement_does_not_pass() {
 
 #[test]
 fn a_nearly_constant_difference_is_told() {
-    // From 0.1 to 1.8 ms.
+    // The recorded times are from 0.1 to 1.8 ms.
     let with = |ms: &dyn Fn(usize, f64) -> f64| {
         let point = |i: usize| {
             let mut point = measured(1.0);

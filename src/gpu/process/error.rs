@@ -23,16 +23,16 @@ pub(crate) enum ProcessError {
     /// The command did not answer in time.
     #[error("did not answer within {0} s")]
     Silent(u64),
-    /// The command ended before it answered. `said` introduces and quotes the last line of its standard error.
+    /// The command ended before it answered. `said` quotes the last line of its standard error.
     #[error("ended ({status}) without an answer{said}")]
     Ended { status: ExitStatus, said: String },
-    /// The command runs on, but its standard output is closed.
+    /// The command is running, but its standard output is closed.
     #[error("closed its output without an answer")]
     Closed,
     /// The answer is not a measurement.
     #[error("answered with a line that is not a measurement: {0}")]
     Measurement(#[source] serde_json::Error),
-    /// The answer belongs to another request.
+    /// The answer has the number of another request.
     #[error("answered request {got} instead of request {asked}")]
     OtherRequest { got: u64, asked: u64 },
     /// The samples in the answer are not positive numbers.

@@ -1,10 +1,10 @@
-//! A device that is a command: a runner, which answers each request line with one line
+//! A device that is a command, called a runner. It answers each request line with one line
 //! ([`protocol`](super::protocol)).
 //!
-//! A runner can measure rows of a framework inside the framework's own container. `work` is the recipe
-//! evaluated for the row. A table without a recipe has no `work`: the command decides by the key what to
-//! run. Of the command's standard error, each distinct error is shown once. Lines of its standard output that are not
-//! answers are skipped. A runner that ends or hangs at a point loses that point, not the run.
+//! A runner can measure rows of a framework inside the framework's own container. The field `work` of a request is the
+//! recipe evaluated for the row. Without a recipe, `work` is absent, and the runner derives the measurement from the
+//! key. Each distinct error in the runner's standard error is shown once. Lines of its standard output that are not
+//! answers are skipped. If a runner ends or hangs, only the current point is lost.
 
 mod error;
 mod program;
@@ -30,19 +30,19 @@ use crate::base::error::{Error, Reason, Result};
 use crate::base::escape::{clean, clean_lines};
 use crate::base::words::plural;
 
-/// Source of a runner for GEMM with PyTorch: an example, and a reference to check other runners against.
+/// The source of a runner for GEMM with PyTorch, which is an example, and a reference for checking other runners.
 pub const PYTORCH: &str = include_str!("../pytorch.py");
 
-/// Number of samples requested of a collector, each of which is the mean of several runs.
+/// The number of samples requested of a collector; each is the mean of several runs.
 const CALLS: u32 = 3;
 
-/// Longest time that a command may take to describe its device; loading a framework takes minutes.
+/// The longest time that a command may take to describe its device. Loading a framework takes minutes.
 const STARTING: Duration = Duration::from_secs(600);
 
-/// Waiting time after which a message names the point that the program waits for.
+/// The time after which a message names the point for which the program waits.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Number of points in a row at which a command may end or hang before the run stops.
+/// The number of successive points at which a command may end or hang before the run stops.
 const LOST: usize = 3;
 
 const HINT: &str = "docs/runner-protocol.md describes what a runner reads and writes; --print-runner writes an example";
@@ -53,26 +53,26 @@ pub struct Process {
     running: Option<Running>,
     about: About,
     next: u64,
-    /// Longest time that the runner may take over a point without a sign of life.
+    /// The longest time that the runner may take for a point without a sign of life.
     patience: Duration,
-    /// Receives messages on the progress, one line at a time.
+    /// A function that receives messages about the progress, one line each.
     tell: fn(&str),
     /// Number of skipped lines of standard output.
     skipped: usize,
     /// Number of restarts.
     restarts: usize,
-    /// Number of points in a row at which the runner ended or hung.
+    /// Number of successive points at which the runner ended or hung.
     lost: usize,
     errors: StandardError,
 }
 
 impl Process {
-    /// Starts a program and asks for its device. `patience` is the longest time for a point, and `tell`
-    /// receives messages on the progress.
+    /// Starts a program and requests its device's description. `patience` is the longest time for a point, and `tell`
+    /// receives messages about the progress.
     ///
     /// # Errors
     ///
-    /// When the program does not start, or does not describe its device.
+    /// If the program does not start, or does not describe its device.
     pub fn start(program: Program, patience: Duration, tell: fn(&str)) -> Result<Self> {
         let mut process = Self {
             program,
@@ -90,7 +90,7 @@ impl Process {
         Ok(process)
     }
 
-    /// Starts the program and asks for its device.
+    /// Starts the program and requests its device's description.
     fn begin(&mut self, patience: Duration) -> Result<About> {
         let program = self.program.to_string();
         let failed =
@@ -101,7 +101,7 @@ impl Process {
         serde_json::from_str(&line).map_err(|e| failed(ProcessError::About(e)))
     }
 
-    /// Starts the command again after it ended. Another device than before is an error.
+    /// Starts the command again after it ended. Fails if its device is not the same as before.
     fn begin_again(&mut self) -> Result<()> {
         self.restarts += 1;
         (self.tell)("the runner is started again");
@@ -116,7 +116,7 @@ impl Process {
         Ok(())
     }
 
-    /// Sends a request and waits for the next line with a given field, which marks an answer.
+    /// Sends a request, and waits for the next line with a given field, which marks an answer.
     fn ask(
         &mut self,
         request: &impl Serialize,
@@ -221,8 +221,7 @@ impl Process {
         }
     }
 
-    /// Counts a point at which the command ended or hung. Fails at the last of [`LOST`] such points in a
-    /// row.
+    /// Counts a point at which the command ended or hung. Fails at the last of [`LOST`] such successive points.
     fn lose(&mut self, why: &ProcessError) -> Result<Reason> {
         self.lost += 1;
         if self.lost == LOST {
@@ -262,10 +261,9 @@ impl Device for Process {
                 let hint = "run the command by hand and send it this request";
                 return Err(Error::new(format!("the command {why}"), hint).because(why).into());
             }
-            // The command is stopped with all processes that it started, and started again for the next
-            // request.
+            // The command is stopped with all processes that it started, and starts again for the next request.
             self.running = None;
-            // A point that takes too long once takes too long again.
+            // A point that took too long would take too long again.
             if is_silent || is_second {
                 return Err(self.lose(&why)?.into());
             }

@@ -9,22 +9,22 @@ use crate::base::child::{Child, PythonFolder};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 
-/// Source of the runner that measures rows with the collectors of a database.
+/// The source of the runner that measures rows with the collectors of a database.
 pub const COLLECTORS: &str = include_str!("../collectors.py");
 
-/// The interpreter of [`COLLECTORS`], by its name in PATH.
+/// The name in `PATH` of the interpreter of [`COLLECTORS`].
 const PYTHON: &str = "python3";
 
 /// A program that measures.
 #[derive(Debug, Clone)]
 pub enum Program {
-    /// A line of the user for the shell, which runs it in the user's folder.
+    /// A shell command of the user, which runs in the user's folder.
     Command(String),
     /// The built-in runner of collectors.
     Collectors {
-        /// Folder that contains the folder `collector`.
+        /// The folder that contains the folder `collector`.
         folder: PathBuf,
-        /// Further folders to import from.
+        /// Further folders from which Python modules are imported.
         modules: Vec<PathBuf>,
     },
 }
@@ -45,8 +45,8 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// Prepares the built-in runner for the collectors in a folder, or a command instead. The runner imports
-    /// nothing of the repository that contains the folder `judged`, except its collectors.
+    /// Prepares the built-in runner for the collectors in a folder, or a command instead. The runner imports nothing
+    /// from the repository that contains the folder `judged`, except its collectors.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl Program {
                 let own = PythonFolder::new()?;
                 let mut python = own.command(Path::new(PYTHON), COLLECTORS);
                 python.arg(folder).args(modules);
-                // Collectors start interpreters, which are not isolated, in folders of the runner.
+                // Collectors start further interpreters in folders of the runner, which are not isolated.
                 python.env("PYTHONPATH", std::env::join_paths(modules).unwrap_or_default());
                 python.env("PYTHONNOUSERSITE", "1");
                 (python, Some(own))
@@ -99,22 +99,22 @@ impl Program {
     }
 }
 
-/// The repository that contains a folder, which need not exist yet; the folder itself outside of a
-/// repository.
+/// Returns the repository that contains a folder, which need not exist yet. Outside of a repository, returns the folder
+/// itself.
 fn tree(folder: &Path) -> PathBuf {
     let folder = folder.canonicalize().or_else(|_| std::path::absolute(folder)).unwrap_or_default();
     let real = folder.ancestors().find_map(|above| above.canonicalize().ok()).unwrap_or_default();
-    // The repository of another user is one, too, so git is not asked.
+    // A repository of another user also counts, so the file system is searched instead of asking git.
     let top = real.ancestors().find(|above| above.join(".git").exists());
     top.map_or(folder, Path::to_owned)
 }
 
-/// The folders of a PYTHONPATH that are absolute and outside of the judged tree, or belong to the
+/// Returns the folders of a PYTHONPATH that are absolute and outside of the judged tree, or that belong to the
 /// collectors.
 fn modules(named: &OsStr, tree: &Path, collectors: &Path, tell: fn(&str)) -> Vec<PathBuf> {
     let mut kept = Vec::new();
     for entry in std::env::split_paths(named) {
-        // An empty entry, which Python takes for the working folder, is not a path.
+        // Python takes an empty entry for the working folder, so it is skipped.
         let Ok(real) = entry.canonicalize() else { continue };
         if entry.is_absolute() && (!real.starts_with(tree) || real.starts_with(collectors)) {
             kept.push(real);

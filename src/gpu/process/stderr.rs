@@ -1,4 +1,4 @@
-//! The standard error of a runner: its errors and warnings are counted, and each distinct error is shown once.
+//! Reads the standard error of a runner: counts errors and warnings, and shows each distinct error once.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -8,16 +8,16 @@ use std::time::Duration;
 use crate::base::escape::clean;
 use crate::gpu::device::Complaints;
 
-/// Most distinct errors that are shown.
+/// The most distinct errors that are shown.
 const SHOWN: usize = 20;
 
-/// Longest part of a line that is kept, in characters.
+/// The longest part of a line that is kept, in characters.
 const LONGEST: usize = 300;
 
-/// Parts of lines that are errors, separated by bars: log levels, and errors of compilers.
+/// The texts that mark a line as an error, separated by bars: log levels, and errors of compilers.
 const ERRORS: &str = "ERROR |ERROR:|ERROR]|CRITICAL|FATAL|): error|: error:|: error #|fatal error:|nvcc fatal|FAILED: ";
 
-/// Parts of lines that are warnings: log levels, and warnings of Python and of compilers.
+/// The texts that mark a line as a warning: log levels, and warnings of Python and of compilers.
 const WARNINGS: [&str; 4] = ["WARN", "Warning: ", ": warning:", ": warning #"];
 
 /// The errors and warnings that a runner wrote to its standard error, over all its restarts.
@@ -25,7 +25,7 @@ const WARNINGS: [&str; 4] = ["WARN", "Warning: ", ": warning:", ": warning #"];
 pub(super) struct StandardError {
     /// The complaints that were not taken yet.
     pub complaints: Complaints,
-    /// Errors that were shown, with a zero for each digit.
+    /// The errors that were shown, with a zero in place of each digit.
     shown: BTreeSet<String>,
     /// The last line that is not empty.
     last: String,
@@ -39,8 +39,8 @@ impl StandardError {
         lines.try_iter().flatten().for_each(|line| self.hear(&line, tell));
     }
 
-    /// Reads the lines of a runner that has ended. Returns the last one, introduced for a sentence; empty if
-    /// it wrote none.
+    /// Reads the lines of a runner that has ended. Returns the last line, introduced for a sentence; empty if there is
+    /// none.
     pub(crate) fn last(&mut self, lines: &Receiver<io::Result<String>>, tell: fn(&str)) -> String {
         // A process that the runner started may keep its standard error open.
         while let Ok(line) = lines.recv_timeout(Duration::from_millis(300)) {
@@ -73,7 +73,7 @@ impl StandardError {
     }
 }
 
-/// Returns true if a line is the last one of a Python traceback, has a log level of errors, or is the error of a
+/// Returns true if a line is the last one of a Python traceback, has the log level of an error, or is an error of a
 /// compiler. `traced` is true within a traceback.
 fn is_error(line: &str, traced: &mut bool) -> bool {
     let begins = line.contains("Traceback (most recent call last)");

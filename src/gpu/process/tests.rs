@@ -1,4 +1,4 @@
-//! Behaviour of runners, as shell scripts.
+//! Tests the behaviour of runners with shell scripts.
 
 use rustix::process::{Pid, test_kill_process};
 
@@ -95,7 +95,7 @@ fn a_command_that_ends_is_started_again_once_for_a_point() {
     assert_eq!(process.measure(&point()).unwrap().samples_ms, [1.0]);
     assert_eq!(process.notes(), ["the runner was started again 1 time"]);
 
-    // A command that always ends loses its points, and after three of them the run.
+    // A command that always ends loses its points. After three of them, the run stops.
     let mut process = runner("exit 3");
     for _ in 0..2 {
         match process.measure(&point()) {

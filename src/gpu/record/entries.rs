@@ -1,4 +1,4 @@
-//! The lines of a log, and the origin and summary of the table written from it.
+//! The lines of a measurement log, and the origin and summary of the table written from it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::gpu::device::{About, Answer};
 
-/// Name and value of every column of a row that is not a measurement.
+/// The names and values of all columns of a row that are not measurements.
 pub type Key = BTreeMap<String, Value>;
 
 /// One line of a measurement log.
@@ -20,7 +20,7 @@ pub(super) enum LogLine {
         /// The run that measured the lines after this one.
         session: Session,
     },
-    /// A point that was measured, or could not be measured.
+    /// A measured point, or a point whose measurement failed.
     Point(LogPoint),
 }
 
@@ -51,7 +51,8 @@ pub struct LogPoint {
 }
 
 impl LogPoint {
-    /// The value of a column. The kernel is the one that ran, if the device states it.
+    /// Returns the value of a column. For the column of the kernel, this is the kernel that ran, if the device states
+    /// it.
     pub(super) fn cell(&self, name: &str) -> Value {
         let ran = self.answer.as_ref().and_then(|a| a.kernel_source.clone());
         match ran.filter(|_| name == "kernel_source") {
@@ -61,7 +62,7 @@ impl LogPoint {
     }
 }
 
-/// A table written from a log.
+/// The summary of a table written from a log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
     /// Path of the table.
@@ -70,8 +71,7 @@ pub struct Written {
     pub rows: usize,
     /// Number of points that could not be measured.
     pub failed: usize,
-    /// Ratio of the slowest to the fastest sample of a point: median and 95th percentile over all
-    /// points.
+    /// The ratio of the slowest to the fastest sample of a point: median and 95th percentile over all points.
     pub spread: (f64, f64),
 }
 
@@ -83,9 +83,9 @@ pub struct Origin<'a> {
     pub framework: &'a str,
     /// Version of the measured framework.
     pub version: &'a str,
-    /// Description of the points to measure, in words.
+    /// The description of the points to measure, in words.
     pub plan: &'a str,
-    /// Digest of the points to measure.
+    /// The digest of the points to measure.
     pub cases: String,
     /// True if all points are measured.
     pub complete: bool,

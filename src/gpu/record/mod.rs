@@ -1,9 +1,9 @@
 //! The log of measurements, and the table that is written from it.
 //!
-//! The log of a table `gemm_perf.parquet` is the file `gemm_perf.samples.jsonl` next to it. It has one
-//! line per point, with every sample, appended as soon as the point is measured, by one process at a
-//! time. A run that was killed continues from the log. The table, and the sidecar that states its
-//! origin, are written from the whole log.
+//! The log of a table `gemm_perf.parquet` is the file `gemm_perf.samples.jsonl` in the same folder. It has one line per
+//! point, with every sample, which is appended as soon as the point is measured. Only one process writes to it at a
+//! time. A run that was killed continues from the log. The table, and the sidecar that states its origin, are written
+//! from the whole log.
 
 mod entries;
 mod rows;
@@ -24,10 +24,10 @@ use crate::database::table;
 use crate::gpu::device::{About, Answer};
 use crate::specs::TableSpec;
 
-/// The file name of the sidecar beside a table.
+/// The file name of the sidecar in a table's folder.
 const SIDECAR: &str = "collection_meta.yaml";
 
-/// A log opened for writing, by one process at a time.
+/// A log that is open for writing, by one process at a time.
 pub struct Log {
     tree: TreeFiles,
     table: PathBuf,
@@ -40,13 +40,13 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens or creates the log of a table, whose path starts with that of `folder`. Drops a last line that
-    /// a kill cut off. No other process can open the log until this one ends.
+    /// Opens or creates the log of a table, whose path starts with that of `folder`. A last line that is incomplete,
+    /// because a run was killed, is dropped. No other process can open the log until this process ends.
     ///
     /// # Errors
     ///
-    /// When the name is not that of a Parquet file, or a table exists without its log. Also when another
-    /// process has the log open, or the log cannot be read or contains anything else.
+    /// If the name is not that of a Parquet file, or a table exists without its log. Also if another process has the
+    /// log open, or the log cannot be read or contains anything else.
     pub fn open(folder: &Path, table: &Path, about: &About) -> Result<Self> {
         if table.extension().is_none_or(|e| e != "parquet") {
             return Err(Error::new(
@@ -108,7 +108,7 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// When the point cannot be written.
+    /// If the point cannot be written.
     pub fn add(&mut self, key: Key, answer: &Result<Answer, Reason>) -> Result<()> {
         if let Some(session) = self.unwritten.take() {
             self.append(&LogLine::Session { session: session.clone() })?;
@@ -137,7 +137,7 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// When nothing was measured, the rows do not make a table, or a file cannot be written.
+    /// If nothing was measured, the rows do not make a table, or a file cannot be written.
     pub fn finish(&self, spec: &TableSpec, origin: &Origin<'_>) -> Result<Written> {
         let measured: Vec<&LogPoint> =
             self.points.values().filter(|p| p.answer.is_some()).collect();
@@ -170,8 +170,7 @@ fn name(key: &Key) -> String {
     serde_json::to_string(key).unwrap_or_default()
 }
 
-/// Rounds times to the picosecond, because the clock's noise is larger. Rounds power and clocks to a
-/// tenth.
+/// Rounds times to picoseconds, and power and clocks to tenths. The noise of the measurements is larger.
 fn rounded(answer: &Answer) -> Answer {
     let round = |ms: &f64| if *ms < 1e-6 { *ms } else { (ms * 1e9).round() / 1e9 };
     let tenth = |v: f64| (v * 10.0).round() / 10.0;

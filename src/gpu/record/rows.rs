@@ -11,8 +11,8 @@ use crate::database::table::Column;
 use crate::gpu::device::Answer;
 use crate::specs::{IDENTITY, TableSpec, Unit};
 
-/// The columns in the order of the table's spec: identity, key, latency, and power if any point has it.
-/// Rows are sorted by the key.
+/// Returns the columns in the order of the table's spec: identity, key, latency, and power if any point has it. Rows
+/// are sorted by key.
 pub(crate) fn columns(
     spec: &TableSpec,
     mut points: Vec<&LogPoint>,
@@ -50,7 +50,8 @@ pub(crate) fn columns(
             let session = sessions.get(p.session)?;
             p.answer.as_ref()?.power_w.and(session.about.power_limit_w)
         };
-        // The planner reads no nulls here: 0 W under a limit of 0 W was not measured.
+        // The planner cannot read nulls in this column. A power of 0 W with a limit of 0 W means that power was not
+        // measured.
         let power = answers.iter().map(|a| a.power_w.unwrap_or(0.0));
         columns.push(("power".into(), floats(power)));
         let limits = points.iter().map(|point| limit(point).unwrap_or(0.0));
@@ -63,7 +64,7 @@ fn floats(cells: impl Iterator<Item = f64>) -> Column {
     Column::Float { values: cells.collect(), nulls: None }
 }
 
-/// A column of one type; a missing value is null.
+/// Returns a column of one type; missing values are null.
 fn column(name: &str, cells: &[&Value]) -> Result<Column> {
     Column::from_json(cells).map_err(|_| {
         Error::new(format!("{name} contains both text and numbers"), "the log mixes two tables")
@@ -80,8 +81,8 @@ fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
     }
 }
 
-/// Ratio of the slowest to the fastest sample of a point: median and 95th percentile over all points, of which there
-/// is at least one.
+/// Returns the ratio of the slowest to the fastest sample of a point: median and 95th percentile over all points. There
+/// must be at least one point.
 pub(crate) fn spread<'a>(answers: impl Iterator<Item = &'a Answer>) -> (f64, f64) {
     let ratio = |a: &Answer| {
         let (low, high) = crate::gpu::judge::extremes(&a.samples_ms);

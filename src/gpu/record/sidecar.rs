@@ -9,11 +9,12 @@ use crate::base::digest::sha256;
 use crate::base::error::{Error, Reason, Result};
 use crate::database::sidecar::Meta;
 
-/// The sidecar's text with the table's entry; entries of other tables in the text `before` stay as they are.
+/// Returns the text of the sidecar with the table's entry. The entries of other tables in the text `before` are
+/// unchanged.
 ///
 /// # Errors
 ///
-/// When the existing sidecar is malformed, or states another framework or version.
+/// If the existing sidecar is malformed, or states another framework or version.
 pub(crate) fn text(
     (path, before): (&Path, Option<String>),
     origin: &Origin<'_>,

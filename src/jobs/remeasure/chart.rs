@@ -1,4 +1,4 @@
-//! Charts of `remeasure`: measured over recorded latency, one chart per table.
+//! Charts of `remeasure`: the ratio of measured to recorded latency, one chart per table.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::findings::Severity;
 use crate::gpu::judge::{Measured, Standing, extremes, percent, size};
 use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel, Ring, SeriesName};
 
-/// Most slices with a line of their own.
+/// The most slices with a line of their own.
 const SLICES: usize = 6;
 
 /// Draws one chart per table with measured points.
@@ -35,7 +35,7 @@ fn figure(sample: &Sample, gpu: &str, number: usize) -> Option<ChartFigure> {
         place.system
     );
     if verdict.judged > 0 {
-        // The ratios of single points are not relative to the card.
+        // The ratios of single points include the offset of the card.
         let card = sample.offset.map_or(0.0, |offset| offset.log);
         panel.band = Some(((card - verdict.allowed).exp(), (card + verdict.allowed).exp()));
         let all = panel.lines.iter().flat_map(|line| &line.points).map(|point| point.x);
@@ -64,8 +64,8 @@ fn figure(sample: &Sample, gpu: &str, number: usize) -> Option<ChartFigure> {
     })
 }
 
-/// The points by series: the judged points of each slice, then those that are not judged. Of a slice's words,
-/// the label has those that not all slices share.
+/// Returns the points by series: the judged points of each slice, then the points that are not judged. A label has the
+/// words of a slice that not all slices share.
 fn parts(sample: &Sample) -> Vec<(SeriesName, Vec<&Measured>)> {
     let judged: Vec<&Measured> = sample.points.iter().filter(|p| p.is_judged()).collect();
     let slices: BTreeSet<&str> = judged.iter().map(|p| p.point.slice.as_str()).collect();

@@ -35,46 +35,46 @@ pub struct RemeasureOptions {
     pub reference: Option<String>,
     /// The systems, backends, versions and tables to measure.
     pub selection: Selection,
-    /// A formula in SQL syntax; only rows for which it is true are measured.
+    /// A condition in SQL syntax; only rows for which it is true are measured; `None` for all rows.
     pub filter: Option<String>,
-    /// A rerun list to measure instead of a random sample.
+    /// A rerun list whose points are measured instead of a random sample.
     pub points: Option<PathBuf>,
-    /// Number of points per table.
+    /// The number of points per table.
     pub sample: usize,
     /// Seed of the random draw.
     pub seed: u64,
-    /// Number of other tables that reveal the card's own speed.
+    /// The number of control tables, which reveal the card's own speed.
     pub controls: usize,
-    /// A commit; tables that changed since it are not used as control tables.
+    /// A commit. Tables that changed since it are not used as control tables.
     pub base: Option<String>,
-    /// The folder of the collectors, if these measure.
+    /// The folder of the collectors; `None` if these are not used.
     pub collectors: Option<PathBuf>,
     /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
-    /// True to measure power at rows that have a power.
+    /// True if power is measured for rows with a recorded power.
     pub power: bool,
-    /// The file for all replies, which can be judged again.
+    /// The file to which all replies are written, so that they can be judged again.
     pub log: Option<PathBuf>,
     /// The time after which no further point is started; `None` for no limit.
     pub until: Option<Duration>,
 }
 
-/// A run of `remeasure`: the opened database and the options.
+/// A run of `remeasure`: the open database and the options.
 pub(super) struct Remeasurement<'a> {
     pub site: &'a Site,
     pub methods: Methods,
     pub options: &'a RemeasureOptions,
-    /// A list of points to measure; `None` draws a sample.
+    /// The rerun list whose points are measured; `None` to draw a sample.
     pub list: Option<RerunList>,
-    /// The log of replies that is judged again, which also contains the control tables.
+    /// The log whose replies are judged again; `None` to measure. It also contains the control tables.
     pub replay: Option<&'a Replay>,
     /// Number of tables that are judged; the others are control tables.
     pub judged: usize,
     /// Number of points of all tables.
     pub total: usize,
-    /// Paths of selected tables without a point.
+    /// Paths of the selected tables without a point.
     pub unmeasured: Vec<String>,
-    /// Sentences about measured power.
+    /// Sentences about the measurement of power.
     pub notes: Vec<String>,
     pub start: Instant,
 }
@@ -88,7 +88,7 @@ impl RemeasureOptions {
 }
 
 impl<'a> Remeasurement<'a> {
-    /// Prepares a run over the points of a list or of a log, or over drawn points.
+    /// Prepares a run over the points of a list, over the points of a log, or over drawn points.
     pub(super) fn new(
         site: &'a Site,
         options: &'a RemeasureOptions,
@@ -127,15 +127,15 @@ impl<'a> Remeasurement<'a> {
         }
     }
 
-    /// Returns true if the device is one of a table's system.
+    /// Returns true if the device belongs to a table's system.
     fn is_here(&self, file: &TableFile, about: &About) -> bool {
         let system = self.site.catalog.system(&file.place.system, self.site.specs());
-        // A log without a device is judged as one of a named system.
+        // For a log without a device, the device's name is that of a system.
         system.is_some_and(|s| s.is_device(&about.name)) || about.name == file.place.system
     }
 
-    /// Returns tables that are not judged, by which the card's own speed is estimated: of the same
-    /// system, first those with a name of `judged`, the newest of each backend.
+    /// Returns the candidates for control tables, which reveal the card's own speed: tables of the same system that are
+    /// not judged, the newest of each name and backend. Tables with the name of a judged one come first.
     pub(super) fn controls(
         &self,
         judged: &[&'a TableFile],
@@ -178,7 +178,7 @@ impl<'a> Remeasurement<'a> {
         text.parse().map(Some).map_err(bad)
     }
 
-    /// Draws points of a table; none if the device can measure none of its rows.
+    /// Draws points of a table. The draw has no points if the device can measure none of its rows.
     pub(super) fn draw(
         &self,
         file: &TableFile,
@@ -221,7 +221,7 @@ impl<'a> Remeasurement<'a> {
         Ok(drawn)
     }
 
-    /// Returns sentences on the option for power: how long it takes, and which tables have no power.
+    /// Returns sentences about the measurement of power: its duration, and the tables without a recorded power.
     pub(super) fn power(&self, drawn: &[Drawn]) -> Vec<String> {
         let timed = |w: &Work| f64::from(SAMPLES * w.runs) * w.copies as f64 / 1e3;
         let seconds = |p: &Point| 1.0 + p.work.as_ref().map_or(0.0, timed) * p.recorded_ms;
@@ -238,7 +238,8 @@ impl<'a> Remeasurement<'a> {
         drawn.iter().filter(|_| self.options.power).map(said).collect()
     }
 
-    /// Returns what the sidecar of a failed table says about its collector; `None` without collectors.
+    /// Returns a sentence that compares the collector in a failed table's sidecar with the one used; `None` without
+    /// collectors.
     pub(super) fn origin(&self, sample: &Sample) -> Option<String> {
         let folder = self.options.collectors.as_deref()?;
         let module = sample.points.iter().find_map(|p| p.point.call.as_ref())?.module.clone();

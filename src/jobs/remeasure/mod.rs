@@ -1,4 +1,4 @@
-//! Measures points of tables again and judges whether the GPU confirms the tables.
+//! Measures points of tables again, and judges if the measurements confirm the tables.
 
 mod chart;
 mod draw;
@@ -26,7 +26,7 @@ use crate::gpu::outcome::{Remeasured, Sample};
 use crate::gpu::replay::{self, Replay};
 use crate::report::Report;
 
-/// Number of points of a control table.
+/// The number of points of a control table.
 const CONTROL_POINTS: usize = 20;
 
 /// Measures a sample of points again. `each` receives the report on the tables so far, after each table
@@ -82,8 +82,8 @@ pub fn run(
     Ok(job.report(&taken, run.device, &states))
 }
 
-/// Judges the replies of a log again, against the tables as they are now. Tables of the log that are not
-/// selected are control tables.
+/// Judges the replies of a log again, against the current tables. Tables of the log that are not selected are control
+/// tables.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub fn judge_again(options: &RemeasureOptions, replay: &Replay) -> Result<Report
     Ok(job.report(&taken, replay, &[]))
 }
 
-/// Sentences about files of the judged tree that are not honoured.
+/// Returns sentences about settings of the judged tree that are ignored.
 fn declined(settings: &Settings) -> impl Iterator<Item = String> {
     settings.declined.iter().map(|file| {
         format!(
@@ -118,7 +118,7 @@ impl Remeasurement<'_> {
         Ok(drawn)
     }
 
-    /// The report on the tables measured so far.
+    /// Returns the report on the tables measured so far.
     fn report(
         &self,
         taken: &[Taken],
@@ -197,7 +197,7 @@ impl Remeasurement<'_> {
         Ok((drawn, unmeasured))
     }
 
-    /// Draws points of tables that are not judged, unless enough tables are.
+    /// Draws points of control tables, unless there are enough judged tables to replace them.
     fn drawn_controls(
         &self,
         drawn: &[Drawn],
@@ -217,12 +217,12 @@ impl Remeasurement<'_> {
             dtypes: Some(&dtypes).filter(|_| self.replay.is_none()),
         };
         let files = self.controls(files, device.about())?.into_iter();
-        // A control table that cannot be read is another run's finding.
+        // A control table that cannot be read is skipped, since other commands report it.
         let controls = files.filter_map(|file| self.draw(file, None, rules, device).ok());
         Ok(controls.filter(|control| control.is_judged).take(missing).collect())
     }
 
-    /// Judges the first of the measured tables, each relative to the card's offset by all others.
+    /// Judges the tables that are not control tables. The card's offset for each is estimated from all other tables.
     fn judged(&self, taken: &[Taken], about: &About) -> Vec<Sample> {
         let limits = &self.methods.recipes.judge;
         let middles: Vec<Option<Middle>> = taken.iter().map(|t| t.as_control(limits)).collect();

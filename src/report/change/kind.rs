@@ -1,4 +1,4 @@
-//! The kinds of changes to tables.
+//! The kinds of changes to tables, by which a report groups them.
 
 use std::collections::BTreeMap;
 
@@ -9,26 +9,26 @@ use crate::database::diff::{Class, Diff, TableDiff};
 pub(in crate::report) enum Kind {
     /// Keys have other latencies.
     Remeasured,
-    /// Keys were corrected, and their measurements stay.
+    /// Keys were corrected; their measurements are unchanged.
     Rekeyed,
     /// The table is new.
     Added,
     /// The table gained rows.
     Appended,
-    /// The table lost rows, or is gone.
+    /// The table lost rows or was deleted.
     Pruned,
-    /// Columns beside the latency were added or filled.
+    /// Columns other than the latency were added or filled.
     Overlay,
-    /// The table is elsewhere or was written again, with the same rows.
+    /// The path or the bytes of the table changed, but no cell did.
     Moved,
-    /// A side cannot be read.
+    /// The table cannot be read before or after the change.
     Unread,
 }
 
-/// The changed tables by kind.
+/// The changed tables by kind of change.
 pub(in crate::report) type ByKind<'a> = BTreeMap<Kind, Vec<&'a TableDiff>>;
 
-/// Sorts the changed tables by kind.
+/// Groups the changed tables by kind of change.
 pub(in crate::report) fn by_kind(diff: &Diff) -> ByKind<'_> {
     let mut kinds = ByKind::new();
     diff.tables.iter().for_each(|table| kinds.entry(kind(table)).or_default().push(table));
@@ -38,7 +38,7 @@ pub(in crate::report) fn by_kind(diff: &Diff) -> ByKind<'_> {
 fn kind(table: &TableDiff) -> Kind {
     let is_rekeyed = || table.served.as_ref().is_some_and(|served| served.rekeyed > 0);
     match table.class {
-        // Rows beside a damaged side are not compared with it.
+        // The rows of a table with one damaged side are not compared.
         None => Kind::Unread,
         _ if table.fault.is_some() => Kind::Unread,
         Some(Class::None | Class::ReEncode | Class::Move) => Kind::Moved,

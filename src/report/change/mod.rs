@@ -1,4 +1,4 @@
-//! The tables of what changed, by kind of change.
+//! The summary tables of a change, one per kind of change.
 
 mod kind;
 mod rows;

@@ -1,4 +1,4 @@
-//! The tables of a change, one per kind: what was measured again, added, filled, rekeyed, or is lost.
+//! Builds the summary tables of a change, one per kind: measured again, rekeyed, added, appended, filled, lost.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,21 +11,22 @@ use crate::database::diff::{Diff, FilledColumn, NewKeys, ServedDiff, SliceDiff, 
 use crate::database::diff::{TableDiff, Unserved};
 use crate::specs::measured_unit;
 
-/// The meaning of the columns of a table of ratios.
+/// The explanation of the columns in a summary table with ratios.
 const LEGEND: &str = "A ratio is of one key, a median in ms of one side. Common keys are on both sides. Beyond reruns: keys that differ by more than 99 % of reruns";
 
-/// The fewest keys of a slice whose median ratio ranks before those of other slices.
+/// The fewest keys of a slice whose median ratio ranks before the median ratios of smaller slices.
 const FEW: u64 = 10;
-/// The most slices of a table with lost keys that are named.
+/// The most slices that are named for a table with lost keys.
 const SLICES: usize = 2;
-/// The most tables with new rows that have rows of their own; more are summed up by version.
+/// The most tables with added rows that have one line per slice; more tables are summed up by version.
 const ALIKE: usize = 6;
 /// The most lines about new keys.
 const NOTES: usize = 4;
-/// The most values of a part of new keys that are listed; of more, the ends are.
+/// The most values of a key part that are listed for new keys; of more values, only the smallest and the largest are
+/// shown.
 const VALUES: usize = 4;
 
-/// Returns the tables of what changed that have rows, the most important first.
+/// Returns the summary tables that have rows, the most important first.
 pub fn kind_tables(diff: &Diff) -> Vec<KindTable> {
     let kinds = by_kind(diff);
     let of = |kind: Kind| kinds.get(&kind).map(Vec::as_slice).unwrap_or_default();
@@ -37,7 +38,7 @@ pub fn kind_tables(diff: &Diff) -> Vec<KindTable> {
         sliced(Kind::Appended, of(Kind::Appended), diff),
         filled(of(Kind::Overlay)),
     ];
-    // A change that is not a prune loses few keys, so that the table of lost keys comes last.
+    // Unless the change removes tables or rows, it loses few keys, so the summary of lost keys comes last.
     if !kinds.contains_key(&Kind::Pruned) {
         tables.rotate_left(1);
     }
@@ -45,37 +46,36 @@ pub fn kind_tables(diff: &Diff) -> Vec<KindTable> {
     tables
 }
 
-/// Returns the path of the table in the first row of a change's tables, with the texts of its slice; `None` if no row is
-/// about a table that can be drawn.
+/// Returns the path and the slice in the first row of the summary tables that names a path; `None` if no row does.
 pub fn first_row(tables: &[KindTable]) -> Option<(&str, &SliceName)> {
     let mut rows = tables.iter().flat_map(|table| &table.rows);
     rows.find(|row| !row.path.is_empty()).map(|row| (row.path.as_str(), &row.texts))
 }
 
-/// Words the place of a table.
+/// Joins the system, backend and version of a place.
 pub(in crate::report) fn place_text(place: &Place) -> String {
     [&*place.system, &*place.backend, &*place.version].join(" ")
 }
 
-/// Returns the name of a table without its common ending.
+/// Returns the name of a table without the suffix `_perf`.
 pub(in crate::report) fn short(table: &str) -> String {
     table.strip_suffix("_perf").unwrap_or(table).to_owned()
 }
 
-/// Joins the texts of a slice, without those that all slices of its table share.
+/// Joins the texts of a slice, without the texts that all slices of its table share.
 fn slice_text(slice: &SliceName, shared: &[bool]) -> String {
     let texts = slice.iter().zip(shared).filter(|(_, shared)| !**shared);
     texts.map(|((_, text), _)| text.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns, for each part of the slices' names, whether all slices have the same text.
+/// Returns true for each part of the slices' names whose text is equal in all slices.
 fn shared_parts<'s>(slices: impl Iterator<Item = &'s SliceName> + Clone) -> Vec<bool> {
     let Some(first) = slices.clone().next() else { return Vec::new() };
     let is_shared = |part| slices.clone().all(|slice| slice.get(part) == first.get(part));
     (0..first.len()).map(is_shared).collect()
 }
 
-/// Returns the row of a slice of a table.
+/// Returns the summary row of a slice of a table.
 fn row(of: &TableDiff, texts: &SliceName, slice: String, cells: Vec<String>) -> KindRow {
     let (place, table) = (place_text(&of.place), short(&of.table));
     KindRow { place, table, slice, cells, path: of.path.clone(), texts: texts.clone(), moved: None }
@@ -92,8 +92,9 @@ pub(in crate::report) fn significant(number: f64) -> String {
     format!("{:.digits$}", Figure(number))
 }
 
-/// The sort key of slices: those whose median moved most first, then those of few keys or without a changed latency, then
-/// those that are on one side only; by the number of keys that came or went.
+/// The sort key of slices. Slices with common keys come first, then slices with enough changed latencies. Within these,
+/// the slices whose median changed by the largest factor come first, then those with most keys beyond noise, then those
+/// with most lost and gained keys.
 fn movement(slice: &SliceDiff) -> impl Ord + use<> {
     let latency = slice.latency.filter(|latency| !latency.is_unchanged());
     let far = latency.map_or(0.0, |latency| latency.ratio.ln().abs());
@@ -102,7 +103,8 @@ fn movement(slice: &SliceDiff) -> impl Ord + use<> {
     (slice.common == 0, is_few, Reverse((far.to_bits(), beyond, slice.lost + slice.gained)))
 }
 
-/// Lists the slices that moved, gained keys or lost them: against before, or of added tables against the nearest table.
+/// Lists the slices that lost or gained keys or whose latencies changed. Added tables are compared with their
+/// references, other tables with their state before the change.
 fn sliced(kind: Kind, tables: &[&TableDiff], diff: &Diff) -> KindTable {
     let mut rows: Vec<(&SliceDiff, KindRow)> = Vec::new();
     let mut compared: Vec<(&TableDiff, &ServedDiff)> = Vec::new();
@@ -146,7 +148,7 @@ fn sliced(kind: Kind, tables: &[&TableDiff], diff: &Diff) -> KindTable {
     KindTable { kind: Some(kind), title, notes, heads, rows }
 }
 
-/// Words what is new about the keys of some tables, one line for all tables with the same new values; most keys first.
+/// Describes the new keys of some tables, one line per set of new values; lines with most keys first.
 fn new_keys(tables: &[(&TableDiff, &ServedDiff)]) -> Vec<String> {
     let mut notes: BTreeMap<String, (u64, BTreeSet<String>)> = BTreeMap::new();
     for (table, served) in tables.iter().filter(|(_, served)| !served.rows.new.values.is_empty()) {
@@ -163,7 +165,8 @@ fn new_keys(tables: &[(&TableDiff, &ServedDiff)]) -> Vec<String> {
     notes.into_iter().take(NOTES).map(line).collect()
 }
 
-/// Words the values of new keys: shapes as `hidden_size × topk: 4096 × 8, 7168 × 6`, other parts by their values.
+/// Describes the values of new keys: combinations as `hidden_size × topk: 4096 × 8, 7168 × 6`, other parts by their
+/// values.
 fn new_values(new: &NewKeys) -> String {
     let shown = |values: &[f64], between: &str| {
         values.iter().map(|v| Figure(*v).to_string()).collect::<Vec<_>>().join(between)
@@ -183,18 +186,18 @@ fn new_values(new: &NewKeys) -> String {
     parts.join("; ")
 }
 
-/// Returns true if a key came or went, or a latency changed.
+/// Returns true if the slice lost or gained a key, or one of its latencies changed.
 fn is_moved(slice: &SliceDiff) -> bool {
     slice.lost + slice.gained > 0 || slice.latency.is_some_and(|latency| !latency.is_unchanged())
 }
 
-/// Formats a ratio with two decimals, a small one with three digits.
+/// Formats a ratio with two decimals, or below 0.1 with three significant digits.
 pub(in crate::report) fn times(ratio: f64) -> String {
     let digits = if ratio < 0.1 { significant(ratio) } else { format!("{:.2}", Figure(ratio)) };
     format!("×\u{a0}{digits}")
 }
 
-/// Returns the cells of a slice. Keys without a ratio, because a latency is 0, are counted apart.
+/// Returns the cells of a slice's row. Keys without a ratio, because a latency is 0, are counted separately.
 fn cells(slice: &SliceDiff) -> Vec<String> {
     let mut keys = match (slice.latency.map_or(0, |latency| latency.keys), slice.zeros) {
         (_, 0) => some(slice.common),
@@ -220,14 +223,14 @@ fn cells(slice: &SliceDiff) -> Vec<String> {
     ]
 }
 
-/// Names the place of a reference by what differs from the place of a table.
+/// Names a reference by the system and the version in which it differs from a table.
 fn against(other: &Place, own: &Place) -> String {
     let parts = [(&other.system, &own.system), (&other.version, &own.version)];
     let differ = parts.into_iter().filter(|(other, own)| other != own);
     differ.map(|(other, _)| other.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// Sums up tables by place.
+/// Sums up tables in one row per place.
 fn by_place(tables: &[&TableDiff], cells: impl Fn(&[&TableDiff]) -> Vec<String>) -> Vec<KindRow> {
     let mut places: BTreeMap<String, Vec<&TableDiff>> = BTreeMap::new();
     tables.iter().for_each(|t| places.entry(place_text(&t.place)).or_default().push(t));
@@ -239,7 +242,7 @@ fn by_place(tables: &[&TableDiff], cells: impl Fn(&[&TableDiff]) -> Vec<String>)
     places.into_iter().map(of_place).collect()
 }
 
-/// Lists the versions whose keys were corrected, with the values that changed most often.
+/// Lists the places whose keys were corrected, with the most frequent change of a value.
 fn rekeyed(tables: &[&TableDiff]) -> KindTable {
     let cells = |tables: &[&TableDiff]| {
         let served = || tables.iter().filter_map(|table| table.served.as_ref());
@@ -260,7 +263,7 @@ fn rekeyed(tables: &[&TableDiff]) -> KindTable {
     KindTable { kind, title, heads: "column|keys", rows, ..KindTable::default() }
 }
 
-/// Lists the columns beside the latency that were filled, those with most empty cells first.
+/// Lists the filled columns other than the latency, those with most empty cells first.
 fn filled(tables: &[&TableDiff]) -> KindTable {
     let mut rows = Vec::new();
     for table in tables {
@@ -291,14 +294,15 @@ fn filled(tables: &[&TableDiff]) -> KindTable {
     }
 }
 
-/// Returns the changed columns with measurements of a table, except limits, which are not measured.
+/// Returns the changed columns with measurements, such as power. Columns of limits are not measurements.
 pub(in crate::report) fn filled_columns(table: &TableDiff) -> impl Iterator<Item = &FilledColumn> {
     let columns = table.served.iter().flat_map(|served| &served.rows.filled);
     let is_changed = |name: &String| table.columns_changed.contains(name);
     columns.filter(move |c| !c.column.ends_with("_limit") && is_changed(&c.column))
 }
 
-/// Lists the tables of which keys are lost with the slices concerned, and with what answers instead.
+/// Lists the tables that lost keys, with the slices concerned and with the answer of the planner to queries for these
+/// keys.
 fn unserved(all: &[Unserved]) -> KindTable {
     let of_table = |unserved: &Unserved| {
         let Unserved { place, table, slices, .. } = unserved;
@@ -324,7 +328,7 @@ fn unserved(all: &[Unserved]) -> KindTable {
     }
 }
 
-/// Words what a query for a lost key of a table gets instead.
+/// Describes the answer of the planner to a query for a lost key.
 fn instead(unserved: &Unserved) -> String {
     let Some(version) = &unserved.answers else { return "nothing".to_owned() };
     let inner: u64 = unserved.slices.values().map(|lost| lost.interpolated).sum();

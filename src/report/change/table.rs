@@ -1,4 +1,4 @@
-//! A table of the section about what changed, as wide as a comment is.
+//! Lays out a summary table of a change within the width of a pull request comment.
 
 use serde::Serialize;
 
@@ -6,24 +6,24 @@ use super::kind::Kind;
 use crate::base::escape::clean;
 use crate::database::diff::SliceName;
 
-/// The width of a comment in pixels, in a window of 768.
+/// The width of a pull request comment in pixels, in a window of 768 pixels.
 const PAGE: usize = 700;
-/// The pixels that a cell has beside its text: of numbers and words, and of names in code.
+/// The horizontal padding of a cell in pixels: of numbers and words, and of names in code.
 const PADDING: [usize; 2] = [27, 40];
 /// The width of a character in tenths of a pixel: of numbers and words, and of names in code.
 const CHARACTER: [usize; 2] = [68, 72];
-/// The fewest and the most characters of a row's name that are shown, and the most of a text, which may take two lines.
+/// The fewest and the most characters that are shown of a row's name.
 const NAME: [usize; 2] = [16, 40];
 const TEXT: usize = 40;
-/// Columns of texts, which are aligned at their start.
+/// The columns of texts, which are left-aligned.
 const TEXTS: [&str; 2] = ["column", "what answers instead"];
 
-/// The rows that one kind of change has, the most important first.
+/// The summary table of one kind of change, with the most important rows first.
 #[derive(Debug, Clone, Default)]
 pub struct KindTable {
     /// The kind of change; `None` for lost keys, which a change of any kind may have.
     pub(in crate::report) kind: Option<Kind>,
-    /// The subject of the table.
+    /// The title of the table.
     pub title: &'static str,
     /// Lines about all rows, which are shown above them.
     pub notes: Vec<String>,
@@ -32,33 +32,34 @@ pub struct KindTable {
     pub rows: Vec<KindRow>,
 }
 
-/// A row of a kind's table, not yet escaped.
+/// A row of a summary table, not yet escaped.
 #[derive(Debug, Clone, Default)]
 pub struct KindRow {
-    /// System, backend and version, and the place with which these are compared.
+    /// The system, backend and version, and the place of the reference if there is one.
     pub place: String,
     /// The table's name; empty if the row is about all tables of the place.
     pub table: String,
     /// The texts that name the slice; empty if the row is about a whole table.
     pub slice: String,
-    /// The cells, one per column; a cell without a meaning is empty.
+    /// The cells, one per column; empty where a column does not apply.
     pub cells: Vec<String>,
-    /// The path of the table; empty if the row is about several.
+    /// The path of the table; empty if the row is about several tables.
     pub path: String,
     /// The names and texts of the slice.
     pub texts: SliceName,
-    /// The median ratio, and the place with which it compares; `None` if no latency changed.
+    /// The median latency ratio, with the place of the reference if there is one; `None` if no latency changed.
     pub moved: Option<String>,
 }
 
-/// A table as it is shown: without empty columns, a place or table with several rows as a heading. The texts are escaped.
+/// A laid out summary table, with escaped texts. Empty columns are left out, and a place or table with several rows
+/// becomes a heading.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ChangeTable {
     pub title: &'static str,
     pub notes: Vec<String>,
-    /// True if the notes say what is new, which comes before the rows.
+    /// True if the notes describe new keys, so that they come before the rows.
     pub is_new: bool,
-    /// The place of all rows; empty if they have several.
+    /// The place of all rows; empty if the rows have several places.
     pub place: String,
     /// The names of the columns, each with true if its cells are numbers.
     pub heads: Vec<(&'static str, bool)>,
@@ -67,17 +68,18 @@ pub(crate) struct ChangeTable {
     pub more: usize,
 }
 
-/// A line of a shown table.
+/// A line of a laid out summary table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ChangeLine {
     pub name: String,
-    /// The kind of the line: `place` and `table` are headings, `slice` is below such a heading, `row` is not.
+    /// The kind of the line: `place` and `table` are headings, `slice` is a row below a heading, `row` is a row without
+    /// one.
     pub kind: &'static str,
     pub cells: Vec<String>,
 }
 
 impl KindRow {
-    /// Returns true if the rows are of the same table.
+    /// Returns true if both rows are about the same table.
     fn is_beside(&self, other: &Self) -> bool {
         (&self.place, &self.table) == (&other.place, &other.table)
     }
@@ -89,7 +91,7 @@ impl KindRow {
 }
 
 impl KindTable {
-    /// Returns the table with at most `most` lines, but at least one row; `None` without rows.
+    /// Lays out the table in at most `most` lines, but at least one row; `None` without rows.
     pub(crate) fn shaped(&self, most: usize) -> Option<ChangeTable> {
         let first = self.rows.first()?;
         let mut rows = &self.rows[..self.rows.len().min(most.max(1))];
@@ -133,8 +135,9 @@ impl KindTable {
     }
 }
 
-/// Returns the lines of some rows, by place and table in the order in which these appear: name, kind, and the row of a
-/// line that is not a heading. A name that is longer than `room` becomes a heading and a slice.
+/// Returns the lines of some rows, grouped by place and table in the order in which these first occur. A line is a
+/// name, a kind, and its row unless it is a heading. A name longer than `room` characters is split into a heading and a
+/// slice.
 fn lines(
     rows: &[KindRow],
     is_one_place: bool,
@@ -165,7 +168,7 @@ fn lines(
     lines
 }
 
-/// Cuts a name in its middle.
+/// Shortens a name to `room` characters by cutting its middle.
 fn cut(name: &str, room: usize) -> String {
     let characters: Vec<char> = name.chars().collect();
     if characters.len() <= room {

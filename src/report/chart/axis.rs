@@ -7,9 +7,8 @@ use super::spec::ChartSpec;
 use crate::database::table::{Column, Table, TableScope};
 use crate::specs::{Bucket, ColumnKind, KeyPart, measured_unit};
 
-/// Returns the columns for the x axis: the chart's own, then those of the sweep. A table without a
-/// spec is drawn along the integer column with most values. Columns with too few values for a line
-/// are left out.
+/// Returns the columns for the x axis: the column of the chart's spec, then those of the sweep. A table without a spec
+/// is drawn along the integer column with most distinct values. Columns with too few values for a line are left out.
 pub(in crate::report) fn axes(chart: &ChartSpec, scope: &TableScope<'_>) -> Vec<String> {
     let others = scope.spec.sweep.iter().filter(|name| chart.x.as_ref() != Some(name));
     let mut axes: Vec<String> = chart.x.iter().chain(others).cloned().collect();
@@ -42,7 +41,7 @@ pub(in crate::report) fn fixed_parts(
         return fixed_columns(scope.table, x, base);
     }
     let mut parts: Vec<KeyPart> = Vec::new();
-    // Columns that a part of the key reads in addition to the axis.
+    // The columns that a key part reads in addition to the axis.
     let mut beside: Vec<&str> = Vec::new();
     for part in &scope.spec.key {
         let reads = part.value.columns();
@@ -75,8 +74,8 @@ fn fixed_columns(table: &Table, x: &str, base: Option<&Table>) -> Vec<KeyPart> {
         .collect()
 }
 
-/// Returns the parts that define a slice, of which a chart shows one value: the columns of the
-/// chart's spec, else all names and flags.
+/// Returns the key parts that define a slice: the columns of the chart's spec, or else all names and flags. A chart
+/// shows one slice.
 pub(in crate::report) fn slice_parts(
     chart: &ChartSpec,
     scope: &TableScope<'_>,

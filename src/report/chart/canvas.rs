@@ -8,12 +8,12 @@ use plotters::style::{FontStyle, register_font};
 
 use crate::report::xml::xml;
 
-/// The width of a picture in pixels; text stays readable if a page shows it 600 pixels wide.
+/// The width of a picture in pixels. Text stays readable if a page shows the picture 600 pixels wide.
 pub(super) const WIDTH: u32 = 800;
-/// The width in pixels for the names at the ends of lines.
+/// The width in pixels of the space for the names at the ends of lines.
 pub(super) const NAMES: u32 = 226;
-/// The factor by which pictures are drawn larger: plotters rounds to whole pixels, so that lines
-/// would not be smooth.
+/// The factor by which pictures are drawn larger than they are shown. Plotters rounds to whole pixels, so lines would
+/// not be smooth otherwise.
 pub(super) const FINE: u32 = 4;
 
 /// Colours that colour-blind people can distinguish, by Okabe and Ito (Color Universal Design,
@@ -36,13 +36,13 @@ pub(super) type Failed<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBack
 pub(super) fn with_font() {
     static FONT: Once = Once::new();
     FONT.call_once(|| {
-        // Registering embedded bytes cannot fail; without a font, drawing a text would.
+        // Registering embedded bytes cannot fail. If it did, drawing a text would fail.
         let _ = register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF);
     });
 }
 
-/// Sets the size of a picture, and its label for screen readers. Texts are moved to the lines of their tags: a log
-/// could take a line that begins with a name from data for a command.
+/// Sets the size of a picture in pixels, and its label `said` for screen readers. Each text is moved to the line of its
+/// tag, because a log could interpret a line that begins with a name from data as a command.
 pub(super) fn sized(drawn: &str, height: u32, said: &str) -> String {
     let drawn = drawn.replace(">\n", ">").replace("><", ">\n<");
     let (fine_w, fine_h) = (WIDTH * FINE, height * FINE);
@@ -58,7 +58,7 @@ pub(super) fn pixel(x: u32, y: u32) -> (i32, i32) {
     ((x * FINE) as i32, (y * FINE) as i32)
 }
 
-/// Returns the colour of a series.
+/// Returns the colour of the series with an index.
 pub(super) fn colour(series: usize) -> RGBColor {
     COLOURS[series % COLOURS.len()]
 }
@@ -81,7 +81,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Wraps a text at spaces into lines of `chars` characters; the text after `most` lines is cut.
+/// Wraps a text at spaces into lines of at most `chars` characters. The text after `most` lines is cut.
 pub(super) fn broken(text: &str, chars: usize, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {

@@ -1,4 +1,4 @@
-//! The served rows of a table that a pull request changes, as far as a chart shows them.
+//! Finds the rows that a change of a table affects, by series and slice of its chart.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -21,26 +21,26 @@ pub(super) struct TableChange<'a> {
 }
 
 impl<'a> TableChange<'a> {
-    /// Returns pairs of base and head rows that serve the same key. Without a known key, these are
-    /// rows that only differ in measured columns.
+    /// Returns the pairs of base and head rows that serve the same key. If the key is unknown, returns the pairs of
+    /// rows that differ in measured columns only.
     pub(crate) fn pairs(&self) -> &'a [(u32, u32)] {
         self.served.map_or(&self.rows.changed[..], |served| &served.rows.common)
     }
 }
 
-/// The quantity that a change moved.
+/// The quantity of a table that a chart of its change shows.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Moves {
-    /// Latencies, or keys that are no longer served.
+    /// Latencies, if a latency changed or a key was lost.
     Latency,
-    /// Only the power of rows whose latency stayed.
+    /// Power, if it changed but no latency or key did.
     Power,
-    /// New keys, or nothing.
+    /// Latencies of one state, if keys were only added or nothing changed.
     #[default]
     Rows,
 }
 
-/// The moved rows, by the hashes of their series and slices.
+/// The changed rows, by the hashes of their series and slices.
 #[derive(Default)]
 pub(super) struct RatioMoves {
     pub kind: Moves,
@@ -48,17 +48,18 @@ pub(super) struct RatioMoves {
     pub slices: HashMap<u64, Moved>,
 }
 
-/// The rows of a series or slice that moved.
+/// The changed rows of a series or slice.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Moved {
     /// The number of rows.
     pub rows: usize,
-    /// The largest absolute log ratio.
+    /// The largest absolute log ratio, after over before.
     pub far: f64,
 }
 
 impl RatioMoves {
-    /// Compares two states of a table: latencies and lost keys, else new keys, else power.
+    /// Compares two states of a table: latencies and lost keys; if no latency changed, new keys; if no key was lost or
+    /// added, power.
     pub(crate) fn new(
         change: TableChange<'_>,
         base: Option<&SeriesSet<'_>>,
@@ -112,8 +113,8 @@ impl RatioMoves {
     }
 }
 
-/// Returns the rows of a state whose key the other state does not serve: served rows, or without a known key the rows
-/// that the other state lacks.
+/// Returns the rows of one state whose keys the other state does not serve. If the key is unknown, `served` is `None`,
+/// and the rows in `differ` are returned.
 fn unpaired(
     served: Option<&SeriesSet<'_>>,
     differ: &[u32],

@@ -7,7 +7,7 @@ use super::change::RatioMoves;
 use super::rings::{Rings, SliceTexts};
 use super::series::SeriesSet;
 
-/// The most series in a chart: the number of colours that colour-blind people can distinguish.
+/// The most series in a chart, which is the number of colours that colour-blind people can distinguish.
 pub(super) const SERIES: usize = 6;
 
 /// A series that a chart may show.
@@ -17,8 +17,7 @@ struct SeriesCandidate<'a> {
     rows: &'a [usize],
     /// The median latency in ms.
     latency: f64,
-    /// The rank among series that must be shown because a finding reports one of their rows; `None`
-    /// for others.
+    /// The rank of the series by [`Rings::led`], where 0 is shown first; `None` if it need not be shown.
     led: Option<usize>,
     /// The number of rows that findings name.
     marks: usize,
@@ -26,16 +25,15 @@ struct SeriesCandidate<'a> {
     moves: usize,
     /// The largest absolute log ratio of changed rows.
     far: f64,
-    /// The index of the chart's first preference that a row meets; `None` if no series meets an earlier one.
+    /// The index of the chart's first preference that a row meets; `None` if it does not distinguish the series.
     preference: Option<usize>,
 }
 
 impl SeriesSet<'_> {
-    /// Returns the row numbers of the series to show, from fast to slow. They belong to one slice: the slice that is asked
-    /// for, else the slice of the worst row that a finding names, else a slice that a finding reports, else
-    /// the slice with most moved rows, else the largest. Only series with named or moved rows are
-    /// candidates, or all if none has such rows. The series of a finding's worst row is shown even
-    /// if it is in another slice.
+    /// Returns the row numbers of the series to show, from fast to slow, all of one slice. The slice is the requested
+    /// one, or else the slice of the worst row that a finding names, or else a slice that a finding names, or else the
+    /// slice with most changed rows, or else the largest. If series of the slice have named or changed rows, only these
+    /// are candidates. The series of a finding's worst row is shown even if it is in another slice.
     pub(super) fn choose(&self, moves: &RatioMoves, rings: &Rings) -> Vec<Vec<usize>> {
         let led = self.led(rings);
         let told = rings.slices.iter().find_map(|slice| self.of_slice(slice));
@@ -76,29 +74,29 @@ impl SeriesSet<'_> {
         pick(&candidates).into_iter().map(|i| candidates[i].rows.to_vec()).collect()
     }
 
-    /// Returns the numbers of the chosen series that belong to the slice that is asked for.
+    /// Returns the indices of the chosen series that belong to the requested slice.
     pub(super) fn in_slice(&self, chosen: &[Vec<usize>], rings: &Rings) -> Vec<usize> {
         let Some(slice) = &rings.asked else { return Vec::new() };
         (0..chosen.len()).filter(|series| self.has_texts(&chosen[*series], slice)).collect()
     }
 
-    /// Returns true if a chart along this axis shows the worst row that a finding names and the slice with most moved
-    /// rows on a line.
+    /// Returns true if a chart along this axis has lines for the worst row that a finding names and for the slice with
+    /// most changed rows.
     pub(super) fn shows(&self, moves: &RatioMoves, rings: &Rings) -> bool {
         let worst = self.led(rings).first().is_none_or(|series| self.is_line(&self.series[series]));
-        // The smallest hash decides between equal slices, because the map has no order.
+        // The smallest hash decides between equal slices, because the order of the map is arbitrary.
         let most = moves.slices.iter().max_by_key(|(slice, moved)| (moved.rows, Reverse(**slice)));
         worst && most.is_none_or(|(most, _)| self.lines().any(|rows| self.slice(rows) == *most))
     }
 
-    /// Returns the series of the rows that a chart must show, in their order.
+    /// Returns the hashes of the series of the rows that a chart must show, in the order of the rows.
     fn led(&self, rings: &Rings) -> Vec<u64> {
         let mut seen = BTreeSet::new();
         let drawn = rings.led.iter().filter(|row| self.is_drawn(**row));
         drawn.map(|row| self.keys.hashes()[*row]).filter(|series| seen.insert(*series)).collect()
     }
 
-    /// Returns the series with most rows in a slice of the loader's key.
+    /// Returns the hash of the longest series in a slice of the loader's key.
     fn of_slice(&self, slice: &SliceTexts) -> Option<u64> {
         let largest = self.lines().filter(|rows| self.has_texts(rows, slice));
         let largest = largest.max_by_key(|rows| (rows.len(), Reverse(rows[0])));
@@ -113,13 +111,12 @@ impl SeriesSet<'_> {
         })
     }
 
-    /// Returns the slice with most moved rows, else the largest slice; `None` if no series has
+    /// Returns the hash of the slice with most changed rows, or else of the largest slice; `None` if no series has
     /// enough points for a line.
     fn slice_to_show(&self, moves: &RatioMoves) -> Option<u64> {
         let mut sizes: HashMap<u64, usize> = HashMap::new();
         self.lines().for_each(|rows| *sizes.entry(self.slice(rows)).or_default() += rows.len());
-        // The first row of a series is unique and decides between equal slices, because the map has
-        // no order.
+        // The first row decides between equal slices, because the order of the map is arbitrary.
         let shown = self.lines().max_by_key(|rows| {
             let slice = self.slice(rows);
             let moved = moves.slices.get(&slice).map_or(0, |moved| moved.rows);
@@ -135,9 +132,9 @@ impl SeriesSet<'_> {
     }
 }
 
-/// Returns the indices of at most [`SERIES`] candidates to show, chosen in this order: series that
-/// a finding needs, the series that moved farthest, series of other rows that findings name, series
-/// that the chart prefers, then others spread evenly from fast to slow.
+/// Returns the indices of at most [`SERIES`] candidates. They are chosen in this order: series that a finding needs,
+/// the series whose latency changed most, series with other rows that findings name, series that the chart prefers,
+/// then series spread evenly from fast to slow.
 fn pick(candidates: &[SeriesCandidate<'_>]) -> BTreeSet<usize> {
     let farthest = (0..candidates.len())
         .filter(|i| candidates[*i].far > 0.0)
@@ -153,8 +150,8 @@ fn pick(candidates: &[SeriesCandidate<'_>]) -> BTreeSet<usize> {
     let mut shown: BTreeSet<usize> = wanted.into_iter().take(SERIES).collect();
     let left: Vec<usize> = (0..candidates.len()).filter(|i| !shown.contains(i)).collect();
     let free = SERIES.saturating_sub(shown.len()).min(left.len());
-    // The middle of each of `free` equal parts is taken, so that the extremes of many series are
-    // not.
+    // The other series are split into `free` equal parts, and the middle of each part is taken, so that extremes are
+    // avoided.
     shown.extend((0..free).map(|n| left[(2 * n + 1) * left.len() / (2 * free)]));
     shown
 }

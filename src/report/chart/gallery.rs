@@ -1,5 +1,4 @@
-//! Chooses the tables of a pull request to draw: first those with new findings, then those that
-//! changed most.
+//! Chooses the tables of a pull request to draw: first tables with new findings, then tables that changed most.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +21,7 @@ use crate::database::state::State;
 use crate::database::table::{Table, TableScope};
 use crate::findings::{Finding, Severity};
 
-/// Rules whose findings say that the latencies of a table are not those of its kernels.
+/// The rules whose findings state that the latencies of a table are implausible.
 const IMPLAUSIBLE: [&str; 5] = [
     "below-speed-of-light",
     "far-above-bound",
@@ -31,7 +30,7 @@ const IMPLAUSIBLE: [&str; 5] = [
     "unit-shift",
 ];
 
-/// Two states of a database with their diff and findings.
+/// Two states of a database, with their differences and the findings on the head.
 pub struct Gallery<'a> {
     /// The state before the change.
     pub base: State<'a>,
@@ -41,11 +40,11 @@ pub struct Gallery<'a> {
     pub diff: &'a Diff,
     /// The findings on the head.
     pub findings: &'a [Finding],
-    /// The path and the slice that the first chart shows; `None` for any.
+    /// The path and the slice that the first chart shows; `None` for no request.
     pub first: Option<(&'a str, &'a SliceName)>,
 }
 
-/// A drawn chart.
+/// A chart drawn as SVG.
 #[derive(Debug, Serialize)]
 pub struct Drawing {
     /// The file name of the chart without its extension.
@@ -55,14 +54,14 @@ pub struct Drawing {
     pub path: String,
     /// The title, escaped.
     pub title: String,
-    /// The picture as SVG.
+    /// The text of the SVG.
     pub svg: String,
 }
 
 impl Gallery<'_> {
-    /// Returns charts of at most `most` changed tables, the most important first: the table of the first row of what
-    /// changed, then tables with new findings, then tables most of whose served rows changed, then those that gained most
-    /// rows. A table that cannot be read, or has no sweep to draw along, leaves its place to the next one.
+    /// Returns charts of at most `most` changed tables, the most important first: the requested table, then tables with
+    /// new findings, then tables with most changed or lost keys, then tables with most new keys or rows. A table that
+    /// cannot be read, or has no sweep to draw along, is replaced by the next one.
     ///
     /// # Errors
     ///
@@ -100,7 +99,7 @@ impl Gallery<'_> {
         ))
     }
 
-    /// Returns true if no finding calls the latencies of a file implausible.
+    /// Returns false if a finding states that the latencies of a file are implausible.
     fn is_plausible(&self, path: &str) -> bool {
         let on = |f: &&Finding| f.path == path && f.waived_by.is_none();
         !self.findings.iter().filter(on).any(|f| IMPLAUSIBLE.contains(&f.rule.as_str()))
@@ -142,7 +141,7 @@ impl Gallery<'_> {
     }
 }
 
-/// Returns charts of at most `most` tables of a single state: those with the most urgent findings.
+/// Returns charts of at most `most` tables of a single state: the tables with the most severe findings.
 ///
 /// # Errors
 ///
@@ -171,7 +170,7 @@ pub fn curves(state: State<'_>, findings: &[Finding], most: usize) -> Result<Vec
     Ok(figures)
 }
 
-/// A state of a database and the specs of charts by which its tables are drawn.
+/// A state of a database, and the specs of charts with which its tables are drawn.
 #[derive(Clone, Copy)]
 struct Drawer<'a> {
     state: State<'a>,
@@ -199,7 +198,7 @@ impl Drawer<'_> {
     }
 }
 
-/// Numbers figures with equal names, for example those of a table in two formats or in two roots.
+/// Appends numbers to equal names of figures, which tables in two formats or in two roots have.
 pub fn number(figures: &mut [ChartFigure]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for figure in figures {

@@ -1,4 +1,5 @@
-//! Writes the names of series at the ends of their lines, and draws rings around points with their legend.
+//! Writes the names of series at the ends of their lines, draws rings around points, and writes the legend of the
+//! rings.
 
 use plotters::prelude::*;
 
@@ -9,20 +10,20 @@ use crate::findings::Severity;
 
 /// The most characters per line of a name.
 const CHARS: usize = 34;
-/// The most lines of a name: with six names of four lines, the first panel is full.
+/// The most lines of a name. Six names of four lines fill the first panel.
 const LINES: usize = 4;
-/// The height of a line of a name in pixels.
+/// The height of a line of text in pixels.
 const APART: u32 = 14;
 
-/// Returns true if a name is not cut at the end of its line.
+/// Returns true if a name fits at the end of its line without being cut.
 pub(super) fn fits(name: &str) -> bool {
     broken(name, CHARS, LINES).iter().all(|line| !line.ends_with('…'))
 }
 
-/// The end of a line and the name to write there.
+/// The end of a drawn line, and the name to write there.
 pub(super) struct End<'a> {
     pub name: &'a str,
-    /// The number of the series.
+    /// The index of the series.
     pub series: usize,
     pub at: (i32, i32),
 }
@@ -52,7 +53,6 @@ pub(super) fn draw_ends<'a>(
     Ok(())
 }
 
-/// Returns the colour of a ring by the finding's severity.
 fn ring_colour(severity: Severity) -> RGBColor {
     match severity {
         Severity::Error => RGBColor(200, 0, 0),
@@ -61,7 +61,7 @@ fn ring_colour(severity: Severity) -> RGBColor {
     }
 }
 
-/// Draws the legend of rings: each rule, and how many of the rows that its findings name are ringed.
+/// Draws the legend of the rings: per rule, the number of ringed points and of rows that its findings name.
 pub(super) fn draw_rings<'a>(
     root: &Area<'a>,
     figure: &ChartFigure,
@@ -100,8 +100,8 @@ pub(super) fn draw_ring<'a>(
     }
 }
 
-/// Moves blocks so that they do not overlap, and returns their tops in the order of `tops`, the
-/// preferred ones.
+/// Moves blocks of text so that they do not overlap, and returns the y positions of their tops. `tops` are the
+/// preferred positions.
 fn placed(tops: &[i32], heights: &[i32], rows: std::ops::Range<i32>) -> Vec<i32> {
     let mut free = rows.start;
     let mut placed: Vec<i32> = Vec::new();

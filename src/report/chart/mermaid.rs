@@ -1,5 +1,5 @@
-//! Writes a scene as Mermaid text, which GitHub draws. Mermaid's axes are linear, so latencies of a sweep are not
-//! drawn, but their ratios.
+//! Writes a scene as Mermaid text, which GitHub draws. Mermaid has linear axes only, so ratios of latencies are drawn
+//! instead of latencies.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::{short, three_digits};
 
 /// The fewest points of a line.
 const FEWEST: usize = 3;
-/// The most points along the axis, an even number; with more, the labels would overlap.
+/// The most points along the axis, an even number. With more points, the labels would overlap.
 const POINTS: usize = 16;
 
 /// The colour of texts and axes, a grey that is readable on light and dark pages.
@@ -23,16 +23,17 @@ const COLOUR: &str = "#D55E00";
 pub(crate) struct Sketch {
     /// The Mermaid text.
     pub text: String,
-    /// The whole name of the series.
+    /// The full name of the series.
     pub name: String,
-    /// The meaning of the grey lines.
+    /// The explanation of the grey lines.
     pub greys: &'static str,
     /// True if the chart shows a change of latency, power or a metric.
     #[serde(skip)]
     pub is_change: bool,
 }
 
-/// Draws the series of a scene that shows its finding or change best. `None` if only latencies of one state are known.
+/// Draws the series of a scene that shows its finding or change best; `None` if the scene has no ratios, rates or
+/// power.
 pub(crate) fn mermaid(figure: &ChartFigure) -> Option<Sketch> {
     let (panel, line, is_change) = subject(figure)?;
     let before = panel.line(line.series, LineKind::Base);
@@ -80,7 +81,8 @@ pub(crate) fn mermaid(figure: &ChartFigure) -> Option<Sketch> {
     Some(Sketch { text, name: name.to_owned(), greys, is_change })
 }
 
-/// Returns at most [`POINTS`] points. Of many, the lowest and the highest of each of equal parts of the axis stay.
+/// Returns at most [`POINTS`] points. Of more points, only the lowest and the highest in each of equal parts of the
+/// axis are kept.
 fn thinned<'p>(points: &[&'p ChartPoint]) -> Vec<&'p ChartPoint> {
     if points.len() <= POINTS {
         return points.to_vec();
@@ -94,8 +96,9 @@ fn thinned<'p>(points: &[&'p ChartPoint]) -> Vec<&'p ChartPoint> {
     points.chunks(points.len().div_ceil(POINTS / 2)).flat_map(of_part).collect()
 }
 
-/// Returns the line to draw: the one that changed most; else the power; else a ringed line or the slowest one beside
-/// the latency. True if it is one of the first two. Lines of the slice that the chart was asked for come before others.
+/// Returns the line to draw, with its panel, and true if it shows a change or power. The line is the one that changed
+/// most, or else the power, or else a ringed line outside of the latency panel, or else the slowest series of the
+/// second panel. Lines of the requested slice are preferred.
 fn subject(figure: &ChartFigure) -> Option<(&Panel, &ChartLine, bool)> {
     let mut all: Vec<(usize, &Panel, &ChartLine)> = Vec::new();
     for (number, panel) in figure.panels.iter().enumerate() {
@@ -118,8 +121,8 @@ fn subject(figure: &ChartFigure) -> Option<(&Panel, &ChartLine, bool)> {
     Some((panel, line, false))
 }
 
-/// Returns the largest absolute log ratio of a line to before; `None` if the panel does not show a change of it or too
-/// few points.
+/// Returns the largest absolute log ratio of a line, after over before; `None` if the line has too few points or the
+/// panel does not show the state before.
 fn change(panel: &Panel, line: &ChartLine) -> Option<f64> {
     if line.points.len() < FEWEST {
         return None;
@@ -134,7 +137,7 @@ fn change(panel: &Panel, line: &ChartLine) -> Option<f64> {
     Some(largest(&mut line.points.iter().filter_map(|p| Some(p.y / was(p.x)?.y))))
 }
 
-/// Returns the colour settings; without them GitHub draws dark texts on a dark page.
+/// Returns the colour settings. Without them, GitHub draws dark texts on a dark page.
 fn theme() -> String {
     let inks = "titleColor xAxisLabelColor xAxisTitleColor xAxisTickColor xAxisLineColor \
                 yAxisLabelColor yAxisTitleColor yAxisTickColor yAxisLineColor";
@@ -230,7 +233,7 @@ mod tests {
         assert_eq!((sketch.greys, sketch.is_change), ("grey: the limit", true));
     }
 
-    /// Contrast by WCAG 2.2: of graphics and large text 3 is enough.
+    /// Returns the contrast ratio of two colours by WCAG 2.2. For graphics and large text, 3 is enough.
     fn contrast(a: &str, b: &str) -> f64 {
         let luminance = |colour: &str| {
             let part = |i: usize| u8::from_str_radix(&colour[i..i + 2], 16).unwrap();

@@ -1,9 +1,10 @@
-//! Charts for reviewers: a table along its sweep, before and after a change, and beside its bound.
+//! Charts for reviewers: the latencies of a table along its sweep, before and after a change, and with the bound.
 //!
-//! A [`Gallery`] picks the tables of a pull request that changed most. `table` builds the scene of each, a
-//! [`ChartFigure`], from the few series that show it best, by `charts/*.yaml` or by the table's spec: lines are the rows
-//! that the loader serves, [`Rings`] mark the rows that findings name. Other rooms build scenes of their own. Two back
-//! ends draw a scene: [`svg`], and [`mermaid`] as text from which GitHub draws a chart.
+//! A [`Gallery`] picks the tables of a pull request that changed most. For each table, `table` builds a scene, a
+//! [`ChartFigure`], from the few series that show the change or finding best. `charts/*.yaml` or the table's spec
+//! states the axis and the slice. Lines are the rows that the loader serves, and [`Rings`] mark the rows that findings
+//! name. Other rooms build scenes of their own. Two back ends draw a scene: [`svg`], and [`mermaid`] as text from which
+//! GitHub draws a chart.
 
 mod axis;
 mod canvas;
@@ -33,7 +34,7 @@ pub use spec::ChartSpec;
 pub use spec::read;
 pub use svg::svg;
 
-/// Formats a number with three significant digits, and thousands by letter.
+/// Formats a number with three significant digits and a letter for thousands, millions and so on.
 fn short(value: f64) -> String {
     let (value, unit) = match value.abs() {
         v if v >= 1e9 => (value / 1e9, "G"),

@@ -1,4 +1,4 @@
-//! Names the series of a chart: the columns that all of them share, and those in which they differ.
+//! Names the series of a chart by the columns in which they differ.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -8,11 +8,11 @@ use super::scene::SeriesName;
 use crate::database::table::{Column, Table};
 use crate::specs::KeyPart;
 
-/// The most characters of a column's name and of its value in the legend, by attempt.
+/// The most characters of a column's name and of its value in a label. The next pair is tried if labels do not fit.
 const ROOM: [(usize, usize); 5] = [(32, 32), (32, 24), (32, 16), (32, 10), (12, 10)];
 
-/// Names each series, given by its rows, by the columns that parts of the key read. Returns the columns that all
-/// series share, and the names of the series.
+/// Names each series, given by its rows, by the columns that the parts `fixed` of the key read. Returns the columns
+/// that all series share, in words, and the names of the series.
 pub(super) fn names(
     table: &Table,
     fixed: &[KeyPart],
@@ -38,7 +38,8 @@ pub(super) fn names(
     (words(&shared, 0), names.collect())
 }
 
-/// Writes the columns that differ, with values as long as there is room for. No two labels are equal.
+/// Returns a label per series with the columns that differ. Values are cut as far as necessary, and no two labels are
+/// equal.
 fn labels(apart: &[(&str, Vec<String>)], series: usize) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     for (of_name, of_value) in ROOM {
@@ -62,7 +63,7 @@ fn labels(apart: &[(&str, Vec<String>)], series: usize) -> Vec<String> {
     labels
 }
 
-/// Replaces what long values have in common at their ends by `…`.
+/// Replaces the common start and the common end of long values by `…`.
 fn unlike(values: &[String]) -> Vec<String> {
     const LONG: usize = 24;
     if values.iter().any(|value| value.chars().count() <= LONG) {
@@ -78,7 +79,7 @@ fn unlike(values: &[String]) -> Vec<String> {
     chars.iter().map(|c| format!("{}{}{}", dots(head), middle(c), dots(tail))).collect()
 }
 
-/// Cuts a text in its middle to at most `most` characters.
+/// Shortens a text to at most `most` characters by cutting its middle.
 fn cut(text: &str, most: usize) -> String {
     let chars: Vec<char> = text.chars().collect();
     if chars.len() <= most {
@@ -89,7 +90,7 @@ fn cut(text: &str, most: usize) -> String {
     ends.concat().into_iter().collect()
 }
 
-/// Joins the columns' names and values of a series.
+/// Joins the names and values of the columns for one series.
 fn words(columns: &[(impl Display, Vec<String>)], series: usize) -> String {
     let pairs =
         columns.iter().filter_map(|(name, values)| Some(format!("{name} {}", values.get(series)?)));

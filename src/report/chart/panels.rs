@@ -1,4 +1,4 @@
-//! The panels of a table's scene: latency or power, and what they are compared with.
+//! Builds the panels of a table's scene: latency or power, the change or the rate, and the ratio to a peer.
 
 use super::change::Moves;
 use super::rings::Rings;
@@ -12,7 +12,7 @@ use crate::database::diff::FAR;
 use crate::database::table::TableScope;
 
 impl Sides<'_> {
-    /// Returns the panel of power after a change of power alone, with the limit of the first row.
+    /// Returns the panel of power in W, for a change of power alone. The power limit of the first row is marked.
     pub(crate) fn power(&self, chosen: &[Vec<usize>]) -> Panel {
         let Self { scope, head, base, beside, .. } = self;
         let limit = scope.table.column("power_limit").map(|column| column.number(chosen[0][0]));
@@ -29,7 +29,8 @@ impl Sides<'_> {
         panel
     }
 
-    /// Returns the panels with lines: the latency, its ratio to that before or else the rate, its ratio to a peer's.
+    /// Returns the panels that have lines: the latency; its ratio to the latency before, or else the rate; its ratio to
+    /// the latency of a peer.
     pub(crate) fn panels(&self, chosen: &[Vec<usize>]) -> Result<Vec<Panel>, ExprError> {
         let Self { axis, scope, head, beside: Beside { rings, peer, .. }, .. } = self;
         let none = Rings::default();
@@ -67,8 +68,8 @@ impl Sides<'_> {
         Ok(panels)
     }
 
-    /// Returns the empty panel of latencies after a change over before. Its band is the noise of reruns at the median
-    /// latency.
+    /// Returns an empty panel for latency ratios, after over before. The shaded range is the noise of reruns at the
+    /// median latency.
     fn change(&self, chosen: &[Vec<usize>]) -> Panel {
         let mut drawn: Vec<f64> =
             chosen.iter().flatten().map(|row| self.head.latency[*row]).collect();
@@ -82,8 +83,8 @@ impl Sides<'_> {
         Panel { mark: Some(1.0), scale, band, ..Panel::named(&format!("{name}, after / before")) }
     }
 
-    /// Names the panel of the chart's own rate. The machine's limit in the row `first` is marked unless it is more than
-    /// ten times the largest rate.
+    /// Labels the panel of the chart's own rate, and marks the limit of the rate in the row `first`. A limit more than
+    /// ten times the largest rate is not marked.
     fn limit(&self, panel: &mut Panel, first: usize) -> Result<(), ExprError> {
         let Some(rate) = &self.axis.chart.rate else { return Ok(()) };
         let limit = rate.limit.as_ref().map(|limit| limit.numbers(self.scope)).transpose()?;
@@ -97,7 +98,7 @@ impl Sides<'_> {
     }
 }
 
-/// Returns a set with its rows of the series that contains `rows` in the head.
+/// Returns `set` with its rows of the series to which `rows` of the head belong; `None` without such rows.
 fn same<'s>(
     set: Option<&'s SeriesSet<'s>>,
     head: &SeriesSet<'_>,
@@ -107,7 +108,7 @@ fn same<'s>(
     Some((set, set.series.get(&head.keys.hashes()[rows[0]])?))
 }
 
-/// Divides the points of a line by those of another, at the positions that both have.
+/// Divides the points of a line by those of another line, at the positions that both have.
 fn ratios(line: &[ChartPoint], over: &[ChartPoint]) -> Vec<ChartPoint> {
     let ratio = |point: &ChartPoint| {
         let other = over.iter().find(|other| other.x == point.x)?;
@@ -116,7 +117,7 @@ fn ratios(line: &[ChartPoint], over: &[ChartPoint]) -> Vec<ChartPoint> {
     line.iter().filter_map(ratio).collect()
 }
 
-/// Names the latency drawn: the first part of a lookup that returns several.
+/// Returns the label of the drawn latency. If a lookup returns several latencies, this is the first.
 fn latency_name(scope: &TableScope<'_>) -> String {
     match &scope.spec.latency[..] {
         [first, _, ..] => format!("latency of {}, ms", first.name),

@@ -1,5 +1,5 @@
-//! Finds the table to draw beside another: the one that it copies, the reference that differs most
-//! from its slices, or the one from which its points deviate.
+//! Finds the peer to draw with a table: the table that it copies, the reference from which its slices differ most, or
+//! the reference from which its points differ.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use crate::database::table::{Table, TableScope};
 use crate::findings::{Evidence, Finding, SliceEvidence};
 use crate::specs::system::System;
 
-/// A table that is drawn beside another.
+/// A peer that is drawn with a table.
 pub(super) struct Peer<'a> {
     /// The rows of the peer.
     table: Arc<Table>,
     place: &'a Place,
     system: Option<&'a System>,
-    /// The words that distinguish the peer from the table beside it, such as `sglang 0.5.6`.
+    /// The name that distinguishes the peer from the table, such as `sglang 0.5.6`.
     pub name: String,
 }
 
 impl<'a> Peer<'a> {
-    /// Returns the first readable peer that findings on a table name, else the table nearest to an added one; `None` if
-    /// there is none. A reference that is implausible itself shows nothing.
+    /// Returns the first peer that findings on a table name, or else the reference of an added table. `None` if there
+    /// is no peer or if it cannot be read. References with implausible latencies are skipped.
     pub(crate) fn find(
         state: State<'a>,
         file: &TableFile,
@@ -50,14 +50,14 @@ impl<'a> Peer<'a> {
         Some(Self { table: table.into(), place, system, name })
     }
 
-    /// Returns the peer as a scope for the formulas of the other table's spec.
+    /// Returns the scope in which formulas of the table's spec read the peer.
     pub(super) fn scope<'s>(&'s self, of: &TableScope<'s>) -> TableScope<'s> {
         TableScope::new(&self.table, of.spec, self.place, self.system, of.lookups)
     }
 }
 
-/// Returns the reference from which a finding's slices differ most: the newest version of another
-/// backend, the previous version of the same backend, or the same version on a nearby system.
+/// Returns the reference from which the slices of findings differ most: the newest version of another backend, the
+/// previous version of the same backend, or the same version of a nearby system.
 fn reference<'a>(
     state: State<'a>,
     file: &TableFile,
@@ -83,8 +83,8 @@ fn reference<'a>(
     state.catalog.table(&edition?.files.first()?.entry.path)
 }
 
-/// Returns the reference from which a slice differs most, and the absolute log of the ratio; `None`
-/// if the slice's figure is not relative to references.
+/// Returns the name of the reference from which a slice differs most, and the absolute log ratio; `None` if the
+/// evidence of the slice has no ratios.
 pub(super) fn farthest(evidence: &SliceEvidence) -> Option<(String, f64)> {
     let (_, figure) = &evidence.figure;
     let ratios = figure.as_object()?.iter();

@@ -1,5 +1,5 @@
-//! The rows of a table that are ringed because new findings on the table name them. Example rows
-//! are not ringed: they may belong to another table, such as the references of a coverage hole.
+//! The rows of a table that are ringed because findings on the table name them. Example rows are not ringed, because
+//! they may belong to another table, such as the reference of a coverage hole.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,28 +7,26 @@ use super::peer::farthest;
 use super::scene::{LineKind, Panel, Ring};
 use crate::findings::Finding;
 
-/// The most rows per finding that a chart makes room for.
+/// The most rows of a finding that a chart is chosen to show.
 const LED: usize = 16;
 /// The most rings of a rule in a chart; more would hide the lines.
 const RINGED: usize = 10;
 
-/// A slice of a table, as the texts of its key by name.
+/// A slice of a table: the texts of its key by name.
 pub(super) type SliceTexts = BTreeMap<String, String>;
 
 /// The rows of a table that findings name.
 #[derive(Debug, Default)]
 pub(crate) struct Rings {
-    /// The rules, those with errors first.
+    /// The rules whose findings name rows, those with errors first.
     pub(in crate::report) rules: Vec<Ring>,
-    /// Indices of rules, by row.
+    /// Indices in `rules`, by row.
     by_row: BTreeMap<usize, Vec<usize>>,
-    /// Rows that a chart shows before others: the first row of each finding, then the second of
-    /// each.
+    /// The rows that a chart shows before others: first the worst row of each finding, then the second worst of each.
     pub(in crate::report) led: Vec<usize>,
-    /// Slices that findings compare with a peer without naming rows, the ones that differ most
-    /// first.
+    /// The slices that findings compare with a peer without naming rows, those that differ most first.
     pub(super) slices: Vec<SliceTexts>,
-    /// The slice to show, whatever findings name; `None` for any.
+    /// The requested slice, which takes precedence over findings; `None` for any slice.
     pub(super) asked: Option<SliceTexts>,
 }
 
@@ -57,7 +55,7 @@ impl Rings {
                     rings.rules[rule].rows += 1;
                 }
             }
-            // The examples of a finding on rows are its worst rows, or the rows that these copy.
+            // If a finding names rows, its examples are its worst rows, or the rows that these copy.
             let examples = finding.examples.iter().map(|e| e.row as usize);
             let led = examples.filter(|row| *row < rows).chain(own);
             named.push(led.take(LED).collect());
@@ -70,7 +68,7 @@ impl Rings {
         rings
     }
 
-    /// Returns the index of the ring of a finding's rule, which is added if necessary.
+    /// Returns the index in `rules` of a finding's rule. Adds the rule if it is new.
     fn rule(&mut self, finding: &Finding) -> usize {
         let known = self.rules.iter().position(|ring| ring.name == finding.rule);
         known.unwrap_or_else(|| {
@@ -85,8 +83,8 @@ impl Rings {
         self.by_row.get(&row).map_or(&[], Vec::as_slice)
     }
 
-    /// Leaves each rule the rings around its worst rows in a chart: those farthest from the served row at their place,
-    /// then those that a chart shows before others.
+    /// Removes all but the first rings of each rule from a chart. Rings around rows that differ most from the served
+    /// row at their position come first, then those in the order of `led`.
     pub(super) fn thin(&self, panels: &mut [Panel]) {
         let mut ringed: Vec<(f64, usize, usize)> = Vec::new();
         let latency = panels.first();

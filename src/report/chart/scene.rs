@@ -1,9 +1,9 @@
-//! The scene of a chart: what it shows, before SVG or Mermaid draws it.
+//! The scene of a chart: its panels, lines and texts, independent of SVG and Mermaid.
 
 use crate::base::escape::clean;
 use crate::findings::Severity;
 
-/// A chart: panels above each other with a common x axis.
+/// A chart: panels below each other with a common x axis.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChartFigure {
     /// The file name of the chart without its extension.
@@ -12,17 +12,17 @@ pub struct ChartFigure {
     pub path: String,
     /// The title: the table and its place.
     pub title: String,
-    /// The rows shown, the kinds of lines in words, and the columns that all series share.
+    /// The subtitle: the number of series shown, the kinds of lines, and the columns that all series share.
     pub subtitle: String,
     /// The label of the x axis.
     pub x: String,
-    /// The numbers of the series in the slice that the chart was asked for; empty if it shows none of that slice.
+    /// The indices of the series in the requested slice; empty without a request or such a series.
     pub asked: Vec<usize>,
-    /// The names of the series, by number. A series has one colour.
+    /// The names of the series, by index. A series has one colour in all panels.
     pub series: Vec<SeriesName>,
     /// The rules whose findings name ringed points.
     pub rings: Vec<Ring>,
-    /// The panels, the measured quantity first.
+    /// The panels; the first shows the measured quantity.
     pub panels: Vec<Panel>,
 }
 
@@ -62,14 +62,14 @@ pub struct Panel {
     pub scale: Scale,
     /// A value marked by a horizontal line: the limit of the machine, or 1 for ratios.
     pub mark: Option<f64>,
-    /// The range that is shaded; `None` for no range.
+    /// The shaded range of y values; `None` for no range.
     pub band: Option<(f64, f64)>,
     /// The lines, grouped by series.
     pub lines: Vec<ChartLine>,
 }
 
 impl Panel {
-    /// Creates a panel without lines, with a logarithmic axis.
+    /// Creates a panel without lines, with a logarithmic y axis.
     pub fn named(y: &str) -> Self {
         Self { y: y.to_owned(), scale: Scale::Log, mark: None, band: None, lines: Vec::new() }
     }
@@ -94,49 +94,49 @@ pub enum Scale {
     Log,
     /// Linear from zero.
     Linear,
-    /// Ratios after over before, with the factor by which honest reruns differ. Linear from zero unless a ratio is
-    /// large; the range of reruns is shaded.
+    /// Ratios, after over before, with the factor by which reruns differ. Linear from zero unless a ratio is large. The
+    /// range of reruns is shaded.
     Change(f64),
 }
 
-/// A line: points of one series.
+/// A line of a panel: points of one series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChartLine {
-    /// The number of the series.
+    /// The index of the series.
     pub series: usize,
     /// The kind of the points.
     pub kind: LineKind,
-    /// The points by x, unless the kind has no order.
+    /// The points, sorted by x.
     pub points: Vec<ChartPoint>,
 }
 
 /// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineKind {
-    /// Rows of the table that are served.
+    /// The served rows of the table.
     Head,
-    /// Rows of the table that were served before the change.
+    /// The served rows of the table before the change.
     Base,
-    /// Rows of a peer.
+    /// The served rows of a peer.
     Peer,
-    /// Rows that the loader does not serve because it serves another row of their key, in no order.
+    /// Rows that are not served, because the loader serves another row with their key. They are drawn as single points.
     Copies,
     /// The speed-of-light bound.
     Bound,
     /// The values of perfect scaling from the first point on.
     Ideal,
-    /// Single points, in no order.
+    /// Single points, which are not connected.
     Points,
 }
 
 impl LineKind {
-    /// Returns true if the line is a limit instead of something measured.
+    /// Returns true if the line is a limit and not a measurement.
     pub(super) fn is_limit(self) -> bool {
         matches!(self, Self::Bound | Self::Ideal)
     }
 }
 
-/// A point of a line; its coordinates are above zero where the axis is logarithmic.
+/// A point of a line. Its coordinates are positive on logarithmic axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChartPoint {
     /// The position on the x axis.
@@ -145,7 +145,7 @@ pub struct ChartPoint {
     pub y: f64,
     /// The row number of a ringed point; `None` for other points.
     pub row: Option<usize>,
-    /// The rings around the point, as indices of the figure's rings.
+    /// The rings around the point, as indices in [`ChartFigure::rings`].
     pub rings: Vec<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Groups a table's rows by series. A comparison has one such set per state and one for a peer.
+//! Groups a table's rows by series, for charts and explorer pages.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::specs::KeyPart;
 
 /// The fewest points of a line.
 pub(in crate::report) const POINTS: usize = 3;
-/// The most rows of a series that are drawn although they are not served.
+/// The most rows of a series that are drawn although the loader does not serve them.
 const COPIES: usize = 200;
 
 /// The loader's use of a row.
@@ -26,17 +26,17 @@ pub(in crate::report) enum RowUse {
     Unread = 2,
 }
 
-/// A table's rows by series, with the values that are drawn.
+/// A table's rows by series, with the values that charts show.
 pub(in crate::report) struct SeriesSet<'a> {
     pub x: Vec<f64>,
-    /// The parts that are constant along a series.
+    /// The key parts that are constant along a series.
     pub keys: Keys<'a>,
-    /// The parts that define a slice; a chart shows one slice.
+    /// The key parts that define a slice. A chart shows one slice.
     pub panels: Keys<'a>,
     /// The loader's key; `None` if unknown.
     pub(super) loader: Option<Keys<'a>>,
     pub uses: Vec<RowUse>,
-    /// The row numbers of each series in file order, by the hash of the constant parts.
+    /// The row numbers of each series in file order, by the hash of the parts in `keys`.
     pub series: HashMap<u64, Vec<usize>>,
     /// The latency of each row in ms.
     pub latency: Vec<f64>,
@@ -45,14 +45,13 @@ pub(in crate::report) struct SeriesSet<'a> {
     pub rate: Vec<f64>,
     /// The power of each row in W; NaN if it was not read.
     pub(super) power: Vec<f64>,
-    /// The index of the chart's first preference that each row meets; the number of preferences if
-    /// it meets none.
+    /// The index of the chart's first preference that each row meets, or the number of preferences if it meets none.
     pub preferred: Vec<usize>,
 }
 
 impl<'a> SeriesSet<'a> {
-    /// Groups a table's rows along the column `x`: rows of a series agree in the parts `fixed`,
-    /// rows of a slice in the parts `panel`.
+    /// Groups a table's rows along the column `x`. The rows of a series agree in the parts `fixed`, and the rows of a
+    /// slice in the parts `panel`.
     pub(crate) fn new(
         scope: &'a TableScope<'a>,
         x: &str,
@@ -73,7 +72,7 @@ impl<'a> SeriesSet<'a> {
         let mut bound = vec![f64::NAN; rows];
         for known in &scope.spec.bounds {
             let seconds = known.seconds.numbers(scope)?;
-            // `max` ignores NaN, which means an unknown bound.
+            // `max` ignores NaN, which is an unknown bound.
             bound.iter_mut().enumerate().for_each(|(r, b)| *b = b.max(seconds.get(r) * 1e3));
         }
         let rate = match &chart.rate {
@@ -127,7 +126,7 @@ impl<'a> SeriesSet<'a> {
         is_drawn(self.x[row]) && is_drawn(self.latency[row])
     }
 
-    /// Words the number of chosen series and of all series in the slice.
+    /// Describes the number of chosen series and of all series in the slice.
     pub(super) fn shown(&self, chosen: &[Vec<usize>]) -> String {
         let slices: BTreeSet<u64> = chosen.iter().map(|rows| self.slice(rows)).collect();
         let shown = chosen.len();
@@ -138,15 +137,14 @@ impl<'a> SeriesSet<'a> {
         format!("{shown} of {} series", all.max(shown))
     }
 
-    /// Returns the points of the served rows, by x.
+    /// Returns the points of the served rows, sorted by x.
     pub(super) fn points(&self, rows: &[usize], values: &[f64], rings: &Rings) -> Vec<ChartPoint> {
         let served = rows.iter().filter(|row| self.serves(**row));
         self.by_place(served, values, rings)
     }
 
-    /// Returns the points of rows that are not served: rows for which the loader serves another row
-    /// of their key, and rows that are not read but named by a finding. Named rows come first;
-    /// their number is limited.
+    /// Returns the points of rows that are not served: rows for which the loader serves another row with their key, and
+    /// rows that findings name but the loader does not read. If there are too many, named rows are kept first.
     pub(super) fn copies(&self, rows: &[usize], values: &[f64], rings: &Rings) -> Vec<ChartPoint> {
         let is_named = |row: &usize| !rings.of(*row).is_empty();
         let mut copies: Vec<usize> =
@@ -175,8 +173,7 @@ impl<'a> SeriesSet<'a> {
     }
 }
 
-/// Returns true if the loader's key is known and the table has its columns, so that lines show the
-/// served rows.
+/// Returns true if the loader's key is known and the table has its columns.
 pub(super) fn is_served(scope: &TableScope<'_>, table: &Table) -> bool {
     let TableScope { spec, place, system, lookups, .. } = *scope;
     let scope = TableScope::new(table, spec, place, system, lookups);
@@ -205,7 +202,7 @@ fn uses(scope: &TableScope<'_>, loader: &Keys<'_>) -> Result<Vec<RowUse>, ExprEr
     Ok(uses)
 }
 
-/// Marks the first row at each position of a series as served, for tables without a known key.
+/// Marks the first row at each position of a series as served. This is for tables without a known key.
 fn first_at_each_place(keys: &Keys<'_>, x: &[f64]) -> Vec<RowUse> {
     let mut seen = HashSet::new();
     let places = keys.hashes().iter().zip(x).map(|(series, x)| (*series, x.to_bits()));

@@ -15,11 +15,10 @@ pub struct ChartSpec {
     /// The column of the x axis; `None` for the first column of the sweep that varies.
     #[serde(default)]
     pub x: Option<String>,
-    /// The columns that define a slice, of which a chart shows the most changed one; `None` for all
-    /// texts.
+    /// The columns that define a slice; `None` for all texts. A chart shows one slice.
     #[serde(default)]
     pub panel: Option<Vec<String>>,
-    /// Conditions on rows whose series are shown first.
+    /// Conditions on rows. Series with such rows are preferred, in the order of the conditions.
     #[serde(default)]
     pub prefer: Vec<Expr>,
     /// The rate in the second panel; `None` for the fraction of the bound that is reached.
@@ -27,7 +26,7 @@ pub struct ChartSpec {
     pub rate: Option<Rate>,
 }
 
-/// A rate along the sweep.
+/// A rate that a chart shows along the sweep.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
@@ -61,7 +60,7 @@ mod tests {
     use super::*;
     use crate::specs::{Specs, TableSpec};
 
-    /// The columns that an entry reads and its table's spec does not know.
+    /// Returns the columns that a chart's spec reads and its table's spec does not know.
     fn unknown<'a>(chart: &'a ChartSpec, spec: &TableSpec) -> Vec<&'a str> {
         let rates = chart.rate.iter().flat_map(|rate| rate.limit.iter().chain([&rate.value]));
         let formulas = chart.prefer.iter().chain(rates).flat_map(Expr::columns);

@@ -28,13 +28,13 @@ const LINE: u32 = 18;
 const LINE_CHARS: usize = 116;
 /// The most lines of the subtitle.
 const SUBTITLE: usize = 4;
-/// The largest ratio that a linear axis shows; with larger ones, the others would be a flat line.
+/// The largest ratio on a linear axis. With larger ratios, the axis is logarithmic, since small ratios would form a
+/// flat line.
 const LINEAR: f64 = 4.0;
 /// The largest factor between the ends of a logarithmic axis; smaller values are not shown.
 const DECADES: f64 = 1e4;
 
-/// Draws a scene as SVG. Its texts are escaped. If a page contains the SVG inline, points show
-/// their values on hover.
+/// Draws a scene as SVG, with escaped texts. If a page contains the SVG inline, points show their values on hover.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ pub fn svg(figure: &ChartFigure) -> Result<String> {
     Ok(sized(&drawn, height, &said).replacen("</svg>", &end, 1))
 }
 
-/// Draws the title, the lines of the subtitle and the panels below the head.
+/// Draws the title, the lines `said` of the subtitle, and the panels below the head.
 fn paint<'a>(
     figure: &ChartFigure,
     said: &[String],
@@ -86,13 +86,11 @@ fn paint<'a>(
     root.present()
 }
 
-/// Draws the panels of a figure onto a picture.
+/// The state while the panels of a figure are drawn onto a picture.
 struct Painter<'f, 'a> {
     figure: &'f ChartFigure,
     root: &'f Area<'a>,
-    /// The range of the x axis.
     x: (f64, f64),
-    /// The tick marks of the x axis.
     ticks: Vec<f64>,
     /// The series whose names are drawn.
     named: BTreeSet<usize>,
@@ -135,7 +133,7 @@ impl<'a> Painter<'_, 'a> {
         }
     }
 
-    /// Draws the axes and lines of a panel whose y axis shows the range `y`.
+    /// Draws the axes and lines of a panel whose y axis has the range `y`.
     fn lines<X, Y>(
         &mut self,
         mut chart: ChartContext<'_, SVGBackend<'a>, Cartesian2d<X, Y>>,
@@ -191,7 +189,8 @@ impl<'a> Painter<'_, 'a> {
         draw_ends(self.root, ends, chart.plotting_area().get_pixel_range().1)
     }
 
-    /// Writes an invisible circle that shows the series, the values and the findings of a point under the pointer.
+    /// Adds an invisible circle to a point. Under the pointer, it shows the series, the values and the findings of the
+    /// point.
     fn hover(&mut self, panel: &Panel, line: &ChartLine, point: &ChartPoint, (x, y): (i32, i32)) {
         let figure = self.figure;
         let state = match line.kind {
@@ -304,7 +303,7 @@ mod tests {
         }
     }
 
-    /// The texts of a picture.
+    /// Returns the texts of a picture.
     fn texts(drawn: &str) -> Vec<String> {
         let page = roxmltree::Document::parse(drawn).unwrap();
         let texts = page.descendants().filter(|n| n.has_tag_name((SVG, "text")));

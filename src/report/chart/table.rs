@@ -13,19 +13,19 @@ use crate::base::expr::ExprError;
 use crate::database::table::TableScope;
 use crate::specs::KeyPart;
 
-/// The context in which a table is drawn.
+/// The change, findings and peer with which a table is drawn.
 #[derive(Clone, Copy)]
 pub(super) struct Beside<'a> {
     /// The change of the table; `None` if only one state was judged.
     pub change: Option<TableChange<'a>>,
     /// The rows that findings name.
     pub rings: &'a Rings,
-    /// The table with which a finding compares it.
+    /// The peer that is drawn with the table; `None` without one.
     pub peer: Option<&'a Peer<'a>>,
 }
 
-/// Builds the chart of a table: a few series of one slice, from fast to slow. The series of each
-/// finding's worst row are always included. `None` if no sweep has enough points for a line.
+/// Builds the chart of a table: a few series of one slice, from fast to slow. The series of each finding's worst row
+/// are always included. `None` if no axis has enough points for a line.
 ///
 /// # Errors
 ///
@@ -63,13 +63,13 @@ pub(super) fn figure(
     second_best.map_or(Ok(None), |sides| sides.figure())
 }
 
-/// The columns by which a table is drawn along an axis.
+/// The x axis of a chart, and the key parts that define its series and slices.
 pub(super) struct Axis<'a> {
     pub chart: &'a ChartSpec,
     x: String,
-    /// The parts that are constant along a series.
+    /// The key parts that are constant along a series.
     fixed: Vec<KeyPart>,
-    /// The parts that define a slice; the chart shows one slice.
+    /// The key parts that define a slice. A chart shows one slice.
     panel: Vec<KeyPart>,
 }
 
@@ -82,7 +82,7 @@ impl Axis<'_> {
     }
 }
 
-/// Both states of a table along an axis, and the rows that moved between them.
+/// Both states of a table along an axis, and the rows that changed between them.
 pub(super) struct Sides<'a> {
     pub axis: &'a Axis<'a>,
     pub scope: &'a TableScope<'a>,
@@ -120,7 +120,7 @@ impl Sides<'_> {
         }))
     }
 
-    /// Words which series are shown, and what the kinds of lines mean.
+    /// Describes the series shown and the meaning of the kinds of lines.
     fn said(&self, panels: &[Panel], chosen: &[Vec<usize>]) -> String {
         let has = |kind| panels[0].lines.iter().any(|line| line.kind == kind);
         let is_change = |panel: &Panel| matches!(panel.scale, Scale::Change(_));
@@ -147,7 +147,7 @@ mod tests {
     use crate::findings::{Finding, Severity};
     use crate::specs::Specs;
 
-    /// Synthetic rows: three dtypes, ten shapes, ten sizes.
+    /// Returns a synthetic table with three dtypes, ten values of n and ten of m.
     fn gemm(factor: impl Fn(&str, u64, u64) -> f64) -> String {
         let mut text = "gemm_dtype,m,n,k,latency\n".to_owned();
         for dtype in ["bfloat16", "fp8", "nvfp4"] {
@@ -186,7 +186,7 @@ mod tests {
             (specs.tables.get("gemm_perf").unwrap(), specs.systems.get("h200_sxm"));
         let scope = TableScope::new(&head, spec, &place, system, &specs.lookups);
         let rows = base.as_ref().map(|base| RowDiff::between(base, &head));
-        // Synthetic rows are in one order, so that each serves the key that stood at its place.
+        // Synthetic rows have the same order in both states, so rows at equal positions serve the same key.
         let pairs = 0..base.as_ref().map_or(0, |base| base.rows.min(head.rows)) as u32;
         let mut served = ServedDiff::default();
         served.rows.common = pairs.map(|row| (row, row)).collect();
@@ -204,7 +204,7 @@ mod tests {
         lines.flat_map(|line| line.points.iter().map(move |p| (whole(line), p))).collect()
     }
 
-    /// The rows that are ringed, with their series.
+    /// Returns the ringed rows, with the names of their series.
     fn ringed(figure: &ChartFigure) -> Vec<(&str, usize)> {
         let all = [LineKind::Head, LineKind::Copies].into_iter();
         let all = all.flat_map(|kind| points(figure, kind));
@@ -260,7 +260,7 @@ mod tests {
         assert!(base.iter().zip(&head).all(|(b, h)| (h.1.y / b.1.y - 3.0).abs() < 1e-9));
     }
 
-    /// Rows with their power: half a watt per token.
+    /// Adds a power of half a watt per token, times `factor`, to the rows.
     fn powered(rows: &str, factor: f64) -> String {
         let add = |(number, row): (usize, &str)| match number {
             0 => format!("{row},power,power_limit\n"),
@@ -282,7 +282,7 @@ mod tests {
         assert!(points(&figure, LineKind::Head).iter().all(|(_, p)| p.y == p.x / 2.0));
         let again = drawn(Some(&powered(&rows, 1.0)), &powered(&rows, 1.5), &[]).unwrap();
         assert!(points(&again, LineKind::Base).iter().all(|(_, p)| p.y == p.x / 2.0));
-        // Where latency changed, too, it is latency that is drawn.
+        // If latency also changed, latency is drawn.
         let slower = gemm(|_, _, _| 2.0);
         let both = drawn(Some(&rows), &powered(&slower, 1.0), &[]).unwrap();
         assert_eq!(both.panels[0].y, "latency, ms");
@@ -303,7 +303,7 @@ mod tests {
         let figure = drawn(None, &rows, &[found]).unwrap();
         let mut rows: Vec<usize> = ringed(&figure).into_iter().map(|(_, row)| row).collect();
         rows.sort_unstable();
-        // Copies of later sizes and later copies are farther off.
+        // Copies of larger sizes, and later copies, differ more.
         assert_eq!(rows, [320, 321, 322, 323, 324, 325, 326, 327, 328, 329]);
         assert_eq!(points(&figure, LineKind::Copies).len(), 30, "all copies are drawn");
         assert_eq!(figure.rings[0].rows, 30);
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn the_series_of_a_finding_is_shown_and_its_point_ringed() {
-        // nvfp4, n = 1536, m = 8.
+        // The row of nvfp4, n = 1536, m = 8.
         let row = 200 + 20 + 3;
         let spike = named("latency-spike", Severity::Warning, &[row]);
         let figure = drawn(None, &gemm(|_, _, _| 1.0), &[spike]).unwrap();
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn the_worst_row_of_each_finding_is_ringed_whatever_slice_it_is_in() {
-        // Every row of bfloat16 is a copy; the spike is one row of nvfp4.
+        // Every row of bfloat16 is a copy. The spike is one row of nvfp4.
         let copies: Vec<usize> = (0..100).collect();
         let findings = [
             named("duplicate-key", Severity::Error, &copies),
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn the_axis_is_one_along_which_the_worst_row_is_on_a_line() {
         let mut rows = gemm(|_, _, _| 1.0);
-        // Two sizes of a shape that has seven k: no line along m, and one along k.
+        // The table has two values of m and seven values of k, so it has a line along k only.
         for k in 1..8 {
             rows += &format!("fp8,1,64,{k},0.01\nfp8,2,64,{k},0.02\n");
         }

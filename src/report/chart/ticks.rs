@@ -1,9 +1,9 @@
 //! The ranges and tick marks of logarithmic axes.
 
-/// The factor by which bounds may stretch an axis; far ones would flatten the lines.
+/// The factor by which limits, such as bounds, may extend the range of an axis. Farther limits would flatten the lines.
 const BEYOND: f64 = 3.0;
 
-/// Returns the smallest and largest positive value; a decade around it if there is only one value.
+/// Returns the smallest and the largest positive value. If there is only one value, returns a range around it.
 pub(super) fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
     if high <= 0.0 || !low.is_finite() {
@@ -15,16 +15,16 @@ pub(super) fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
 }
 
-/// Returns the span of measured values, stretched to the limits that are at most [`BEYOND`] times beyond it.
+/// Returns the range of measured values, extended to the limits that are at most [`BEYOND`] times outside of it.
 pub(super) fn stretched((low, high): (f64, f64), limits: impl Iterator<Item = f64>) -> (f64, f64) {
     let near = limits.filter(|limit| (low / BEYOND..=high * BEYOND).contains(limit));
     near.fold((low, high), |(l, h), v| (l.min(v), h.max(v)))
 }
 
-/// Returns tick marks at the positions of points if there is room for their labels, such as 1, 2, 4 and 8 GPUs; else
-/// round ones.
+/// Returns tick marks at the positions of points, such as 1, 2, 4 and 8 GPUs. If their labels do not fit, returns round
+/// values.
 pub(super) fn at_points(mut places: Vec<f64>, range: (f64, f64)) -> Vec<f64> {
-    /// The least distance of two labels as a part of the axis.
+    /// The least distance between two labels, as a fraction of the axis.
     const APART: f64 = 1.0 / 12.0;
     places.sort_by(f64::total_cmp);
     places.dedup();
@@ -33,8 +33,8 @@ pub(super) fn at_points(mut places: Vec<f64>, range: (f64, f64)) -> Vec<f64> {
     if fits { places } else { ticks(range) }
 }
 
-/// Returns tick marks within a range: powers of ten; with 2 and 5 if those are few; with all digits
-/// if those are still few.
+/// Returns tick marks within a range: powers of ten; with 2 and 5 if there are few of these; with all digits if there
+/// still are few.
 pub(super) fn ticks(range: (f64, f64)) -> Vec<f64> {
     const FEW: usize = 4;
     const DIGITS: [f64; 10] = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
@@ -43,7 +43,7 @@ pub(super) fn ticks(range: (f64, f64)) -> Vec<f64> {
     enough.unwrap_or_else(|| decades(range, &DIGITS))
 }
 
-/// Returns the given digits of each decade that are within the range.
+/// Returns the multiples of powers of ten by `digits` that are within the range.
 fn decades((low, high): (f64, f64), digits: &[f64]) -> Vec<f64> {
     let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
     let all = decades.flat_map(|decade| digits.iter().map(move |d| d * 10f64.powi(decade)));

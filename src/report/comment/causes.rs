@@ -14,31 +14,31 @@ use crate::report::view::finding::FindingView;
 /// The number of words of a message by which a cause is recognised.
 const WORDS: usize = 5;
 
-/// Words that depend on a number, or say how exact it is.
+/// Words of a message that depend on a number or on its precision, so they do not identify a cause.
 const OF_NUMBERS: [&str; 2] = ["about", "have"];
 
-/// The findings of one rule and severity with one cause, over all versions.
+/// The findings of one rule and severity that share a cause, over all versions.
 #[derive(Serialize)]
 pub(super) struct CauseSection<'a> {
     mark: &'static str,
     rule: &'a str,
-    /// Backend and version, or the number of versions; empty if the findings concern no backend.
+    /// The backend and version, or the number of versions; empty if the findings concern no backend.
     place: String,
     /// The number of findings and of the rows that they concern, in words.
     extent: String,
-    /// The finding whose worst row is farthest off.
+    /// The finding whose worst row differs most.
     pub example: &'a FindingView<'a>,
     /// The paths shown, of the worst findings first.
     pub paths: Vec<&'a str>,
     /// The number of paths that are not shown.
     pub rest: usize,
-    /// True if the cause has a block of its own, not only a line.
+    /// True if the cause is shown as a block; false if it is shown as one line.
     pub block: bool,
-    /// Rows of the example; empty if there is no room.
+    /// The example rows of the finding; empty if there is no room.
     pub lines: Vec<&'a str>,
     /// The advice of the rule; empty if an earlier cause of the same rule shows it.
     pub instead: &'a str,
-    /// The command that finds the same.
+    /// The command that reproduces the findings.
     command: String,
 }
 
@@ -62,8 +62,7 @@ pub(super) fn causes<'a>(view: &'a ReportView<'a>) -> Vec<CauseSection<'a>> {
     sections.collect()
 }
 
-/// Returns the first words of a message that are neither names nor numbers. They are the same whatever the number of
-/// things that the message is about.
+/// Returns the first words of a message that are neither names nor numbers. Messages with the same words share a cause.
 fn words(message: &str) -> Vec<&str> {
     let (start, _) = message.split_once(": ").unwrap_or((message, ""));
     let plain = |word: &&str| word.bytes().all(|b| b.is_ascii_lowercase());
@@ -71,7 +70,7 @@ fn words(message: &str) -> Vec<&str> {
     plain.filter(|word| word.len() > 3 && !OF_NUMBERS.contains(word)).take(WORDS).collect()
 }
 
-/// Words the version that some findings concern, or the number of versions.
+/// Names the version that some findings concern, or counts the versions.
 fn place(group: &[&FindingView<'_>]) -> String {
     let place = |f: &FindingView<'_>| [&*f.backend, &*f.version].join(" ").trim().to_owned();
     let places: BTreeSet<String> = group.iter().map(|f| place(f)).collect();
@@ -93,7 +92,7 @@ impl<'a> CauseSection<'a> {
         let rows: u64 = group.iter().map(|f| f.count).sum();
         let rows =
             if rows > 0 { format!(", {}", plural(rows as usize, "row")) } else { String::new() };
-        // The same comparison by this rule alone finds them, whatever else the tables have.
+        // The command compares the same states by this rule alone, so it reproduces the findings.
         let of_change = Finding { domain: Domain::Change, ..example.raw.clone() };
         Some(Self {
             mark: if example.raw.severity == Severity::Error { "❌" } else { "⚠️" },

@@ -11,7 +11,7 @@ use crate::report::chart::ChartFigure;
 pub struct Extras<'a> {
     /// Charts of the tables that changed most.
     pub figures: &'a [ChartFigure],
-    /// The folder to which the charts were written.
+    /// The folder to which the charts were written; `None` if they were not written.
     pub folder: Option<&'a Path>,
     /// The result of the user's smoke command.
     pub smoke: Option<&'a Smoke>,
@@ -19,7 +19,7 @@ pub struct Extras<'a> {
     pub inconclusive_passes: bool,
 }
 
-/// A command that was run, and its result.
+/// The result of a smoke command, with which a user tries the database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Smoke {
     /// The command line as given by the user.

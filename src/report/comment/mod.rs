@@ -13,19 +13,17 @@ use crate::report::view::ReportView;
 
 const TEMPLATE: &str = include_str!("../../../charts/comment.md.j2");
 
-/// The length in characters that a reviewer reads; most comments fit. The length is counted in
-/// bytes, which are at least as many.
+/// The length that a reviewer is expected to read, in bytes; most comments fit.
 const READ: usize = 8_000;
 
 /// The largest length of any comment, in bytes. GitHub accepts 65,536.
 const LONGEST: usize = 16_000;
 
-/// The number of charts drawn in the comment itself: the table that changed most.
+/// The number of charts drawn in the comment itself.
 pub const SKETCHES: usize = 1;
 
-/// The sizes that are tried for a comment, the largest first. Sizes before [`FORCED`] must fit into
-/// [`READ`], the others into [`LONGEST`]. Every size shows each cause before it shows a second path
-/// of any.
+/// The sizes that are tried for a comment, the largest first. Sizes before [`FORCED`] must fit into [`READ`], the
+/// others into [`LONGEST`]. Every size shows all causes before a second path of any cause.
 const SIZES: [Size; 7] = [
     size([20, 5, 100, 10, 6, 40, 1, 100]),
     size([10, 3, 100, 10, 6, 15, 1, 40]),
@@ -36,7 +34,7 @@ const SIZES: [Size; 7] = [
     size([1, 0, 0, 3, 1, 0, 0, 0]),
 ];
 
-/// Returns a size from its limits, in the order of its fields.
+/// Creates a size from its limits, in the order of its fields.
 const fn size([paths, rows, blocks, slices, movers, listed, sketches, output]: [usize; 8]) -> Size {
     Size { paths, rows, blocks, slices, movers, listed, sketches, output }
 }
@@ -44,9 +42,9 @@ const fn size([paths, rows, blocks, slices, movers, listed, sketches, output]: [
 /// The index of the first size that is only used if a comment would exceed [`LONGEST`].
 const FORCED: usize = 4;
 
-/// Renders the comment of a report: the verdict, new errors, what changed (a table of slices, those that moved most
-/// first), new warnings, predictions, repaired and existing findings. A section that does not fit becomes one line that
-/// refers to the JSON report.
+/// Renders the comment of a report: the verdict, new errors, the summary tables of the change, new warnings,
+/// predictions, repaired and existing findings. A section that does not fit becomes one line that refers to the JSON
+/// report.
 ///
 /// # Errors
 ///
@@ -224,7 +222,7 @@ mod tests {
         }
     }
 
-    /// The comment's second line, which states whether the pull request is blocked.
+    /// Returns the comment's second line, which states whether the pull request is blocked.
     fn decision(report: &Report, fail_on: Option<Severity>, extras: Extras<'_>) -> String {
         let mut outcome = report.outcome(fail_on);
         if extras.smoke.is_some() {

@@ -1,4 +1,4 @@
-//! The sections of the comment, filled from the report's view and cut to a size.
+//! Fills the sections of the comment from the report's view, cut to a size.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::report::view::ReportView;
 use crate::report::view::changes::{FileView, TableView};
 use crate::report::view::kinds::KindLine;
 
-/// The most fingerprints in a comment; with their spaces they take at most 2 kB.
+/// The most fingerprints in a comment; with separators they take at most 2 kB.
 const FINGERPRINTS: usize = 200;
 
 /// The limits for each section of the comment.
@@ -25,15 +25,15 @@ const FINGERPRINTS: usize = 200;
 pub(super) struct Size {
     /// The most paths per cause.
     pub paths: usize,
-    /// The most rows of a cause's worst finding.
+    /// The most example rows of a cause.
     pub rows: usize,
     /// The most causes with a block of their own.
     pub blocks: usize,
-    /// The most lines in each table of what changed.
+    /// The most lines in each summary table of the change.
     pub slices: usize,
     /// The most steps in the table of predictions.
     pub movers: usize,
-    /// The most items of a list of tables or files; a longer list is left out as a whole.
+    /// The most items of a list of tables, files or charts; a longer list is left out completely.
     pub listed: usize,
     /// The most charts as Mermaid text.
     pub sketches: usize,
@@ -44,7 +44,7 @@ pub(super) struct Size {
 /// The number of causes listed in each section.
 const GLANCE: usize = 10;
 
-/// The most rules whose first step is part of the decision.
+/// The most rules whose first step of advice is part of the decision.
 const STEPS: usize = 2;
 
 /// The values that the template of the comment shows.
@@ -53,15 +53,15 @@ pub(super) struct Sections<'a> {
     verdict: String,
     /// A sentence that states whether the run blocks the merge.
     decision: String,
-    /// A note about overlaid rules.
+    /// A note about files that override embedded rules.
     notes: Option<String>,
     /// One line per kind of change.
     kinds: &'a [KindLine],
-    /// Lines on changed attributes, kernels, facts, settings and versions.
+    /// Lines about changed attributes, facts, settings and versions.
     remarks: &'a [String],
-    /// One table per kind of change that has rows.
+    /// The summary tables of the change, one per kind of change that has rows.
     kind_tables: Vec<ChangeTable>,
-    /// The numbers of all changes.
+    /// The class of the change, the numbers of changed tables, rows and files, and the changed columns.
     numbers: Option<&'a str>,
     /// Lines about all predicted step times.
     predictions: Vec<PredictionLine>,
@@ -87,12 +87,13 @@ pub(super) struct Sections<'a> {
     output: Vec<&'a str>,
     /// One line per section that did not fit.
     left_out: Vec<String>,
-    /// The starts of the fingerprints of new errors and warnings, by which the next comment knows them again.
+    /// The first eight characters of the fingerprints of new errors and warnings, by which the next comment recognises
+    /// them.
     fingerprints: Vec<String>,
 }
 
 impl<'a> Sections<'a> {
-    /// Fills the sections from a report, each cut to a size.
+    /// Fills the sections from a report, and cuts each to a size.
     pub(crate) fn new(view: &'a ReportView<'a>, extras: Extras<'a>, size: Size) -> Self {
         let changes = view.changes.as_ref();
         let all = changes.iter().flat_map(|c| &c.tables);
@@ -113,7 +114,7 @@ impl<'a> Sections<'a> {
         let not_listed = |causes: &[CauseSection<'_>]| causes.len().saturating_sub(GLANCE);
         left_out.count(not_listed(&errors) + not_listed(&warnings), "more cause");
         let kind_tables = changes.map(|c| c.shaped(size.slices)).unwrap_or_default();
-        // Where no latency moved and nothing is wrong, only a curve of a changed power or metric shows something.
+        // Without changed latencies and findings, only a chart of a changed power or metric is worth showing.
         let is_seen = !kind_tables.is_empty() || !errors.is_empty() || !warnings.is_empty();
         let predictions = view.raw.predictions.as_ref();
         let output: Vec<&str> = smoke.iter().flat_map(|smoke| smoke.output.lines()).collect();
@@ -154,13 +155,13 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// Lists the starts of the fingerprints of the errors and warnings that count, the worst first.
+/// Lists the first eight characters of the fingerprints of new errors and warnings, the worst first.
 fn fingerprints(view: &ReportView<'_>) -> Vec<String> {
     let worst = view.worst_first().into_iter().filter(|f| f.raw.severity != Severity::Info);
     worst.take(FINGERPRINTS).map(|f| f.raw.fingerprint()[..8].to_owned()).collect()
 }
 
-/// Lines about the content that only the JSON report has.
+/// Lines that list the contents which only the JSON report has.
 #[derive(Default)]
 struct LeftOut(Vec<String>);
 
@@ -171,7 +172,7 @@ impl LeftOut {
         }
     }
 
-    /// Returns a list unchanged, or empty if it is longer than `most`.
+    /// Returns a list unchanged, or empty if it has more than `most` items.
     fn keep<T>(&mut self, all: Vec<T>, most: usize, what: &str) -> Vec<T> {
         if all.len() <= most {
             return all;
@@ -181,15 +182,14 @@ impl LeftOut {
     }
 }
 
-/// Words the first steps of the causes that a predicate selects, for at most [`STEPS`] rules.
+/// Joins the first steps of advice for the causes that `is_meant` selects, for at most [`STEPS`] rules.
 fn steps(causes: &[CauseSection<'_>], is_meant: impl Fn(&CauseSection<'_>) -> bool) -> String {
     let steps = causes.iter().filter(|cause| is_meant(cause)).filter_map(CauseSection::first_step);
     let steps = steps.take(STEPS).map(|(rule, step)| format!("{rule}: {step}."));
     steps.collect::<Vec<_>>().join(" ")
 }
 
-/// States in one line whether the run blocks a merge, in agreement with the exit code, and the
-/// action required.
+/// States in one line whether the run blocks a merge, in agreement with the exit code, and the required action.
 fn decision(view: &ReportView<'_>, extras: &Extras<'_>, causes: &[CauseSection<'_>]) -> String {
     let failing = view.raw.findings.iter().filter(|f| view.outcome.fails(f));
     let mut counts: BTreeMap<Severity, usize> = BTreeMap::new();
@@ -229,7 +229,7 @@ fn decision(view: &ReportView<'_>, extras: &Extras<'_>, causes: &[CauseSection<'
     }
 }
 
-/// The reason why a run is inconclusive, with what to do about it.
+/// Describes why a run is inconclusive, with the remedy.
 fn not_compared(view: &ReportView<'_>) -> String {
     let unread = view.changes.as_ref().and_then(|changes| changes.unread.as_deref());
     let advice = unread.and_then(|line| line.find(". ").map(|at| &line[at..])).unwrap_or_default();
@@ -239,7 +239,7 @@ fn not_compared(view: &ReportView<'_>) -> String {
     }
 }
 
-/// The verdict and the number of new errors and warnings.
+/// Describes the verdict, with the number of new errors and warnings.
 fn verdict(view: &ReportView<'_>, extras: &Extras<'_>) -> String {
     let counts = view.raw.counts;
     let (errors, warnings) = (counts.errors as usize, counts.warnings as usize);

@@ -1,5 +1,5 @@
-//! Chooses the series on an explorer page: all of them, or of a large table first the series that
-//! findings name, then those that changed, then as many as fit, evenly from all slices.
+//! Chooses the series on an explorer page. A page shows all series of a small table. Of a large table, it shows first
+//! the series that findings name, then those that changed, then as many as fit, evenly from all slices.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -15,11 +15,11 @@ use crate::report::chart::{POINTS, Rings, RowUse, SeriesSet};
 pub(super) struct ChosenRows {
     /// The row numbers of each side, grouped by series.
     pub rows: Vec<Vec<usize>>,
-    /// The series that the page shows first, as a side's index and the number of one of its rows.
+    /// The series that the page shows first, as the index of its side and the number of one of its rows.
     pub first: Option<(usize, usize)>,
     /// The number of series on the page.
     series: usize,
-    /// The number of series in the tables.
+    /// The number of series in all tables of the page.
     of: usize,
     /// The number of head rows without a positive finite latency, which a logarithmic axis cannot
     /// show.
@@ -33,12 +33,12 @@ pub(super) struct ChosenRows {
 /// A series that may be shown on the page.
 #[derive(Default)]
 struct PageSeries {
-    /// Row numbers, by the index of the side.
+    /// The row numbers on each side, with the index of the side.
     rows: Vec<(usize, Vec<usize>)>,
     /// The number of rows that findings name.
     ringed: usize,
-    /// The lowest rank of the series' rows among the worst rows of findings; `None` if it has no
-    /// such row.
+    /// The best rank of the series' rows in [`Rings::led`], where 0 is shown first; `None` if none of its rows is in
+    /// it.
     led: Option<usize>,
     /// The number of points that differ between base and head.
     changed: usize,
@@ -53,14 +53,14 @@ impl PageSeries {
         self.rows.iter().map(|(_, rows)| rows.len()).sum()
     }
 
-    /// The number of rows in the head or the base, whichever is larger.
+    /// Returns the number of rows in the head or the base, whichever is larger.
     fn points(&self) -> usize {
         let own = self.rows.iter().filter(|(side, _)| *side <= 1);
         own.map(|(_, rows)| rows.len()).max().unwrap_or(0)
     }
 }
 
-/// Chooses at most `most` rows of whole series.
+/// Chooses whole series with at most `most` rows together.
 ///
 /// # Errors
 ///
@@ -84,7 +84,7 @@ pub(super) fn choose(
         let is_wanted =
             |row: usize| mask.as_ref().is_none_or(|mask: &Vals<'_, bool>| mask.get(row));
         for (hash, rows) in &set.series {
-            // A peer only shows series that the table itself has.
+            // Series that only a peer has are not shown.
             if kind == SideKind::Peer && !all.contains_key(hash) {
                 continue;
             }
@@ -139,13 +139,13 @@ fn changed(series: &PageSeries, sets: &[SeriesSet<'_>], base: usize) -> usize {
 /// Sorts the series by priority.
 fn ranked(all: HashMap<u64, PageSeries>) -> Vec<PageSeries> {
     let mut series: Vec<(u64, PageSeries)> = all.into_iter().collect();
-    // The hash orders series of equal priority randomly, but alike in every run.
+    // The hash orders series of equal priority arbitrarily, but in the same way in every run.
     series.sort_by_key(|(hash, s)| {
         let led = s.led.unwrap_or(usize::MAX);
         let is_line = s.points() >= POINTS;
         (led, Reverse((s.ringed, s.changed, is_line)), s.preference, *hash)
     });
-    // Series without findings or changes take turns: one of each slice, then a second of each.
+    // Series without findings or changes alternate between slices: one of each slice, then a second of each.
     let mut taken: HashMap<u64, usize> = HashMap::new();
     let mut turns: Vec<(usize, usize, PageSeries)> = Vec::new();
     for (place, (_, series)) in series.into_iter().enumerate() {
@@ -170,7 +170,7 @@ impl ChosenRows {
                 if place > 0 {
                     break;
                 }
-                // The first series alone is too long, so only every n-th row is shown.
+                // The first series alone exceeds the limit, so only every n-th row is shown.
                 let step = weight.div_ceil(room.max(1));
                 for (_, rows) in &mut series.rows {
                     let all = rows.len();
@@ -189,7 +189,7 @@ impl ChosenRows {
         }
     }
 
-    /// The number of series shown, in words.
+    /// Returns the number of series shown, in words.
     pub(crate) fn shown(&self) -> String {
         match self.of {
             of if self.series == of => format!("all {} series", count(of)),
@@ -197,7 +197,7 @@ impl ChosenRows {
         }
     }
 
-    /// Sentences about the series and rows that the page does not show.
+    /// Returns sentences about the series and rows that the page does not show.
     pub(crate) fn left_out(&self) -> Vec<String> {
         let mut said = Vec::new();
         if self.series < self.of {

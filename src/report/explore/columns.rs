@@ -30,7 +30,7 @@ pub(super) struct PageColumn {
 enum CellValue {
     Null,
     Flag(bool),
-    /// The bits of the number.
+    /// The bits of a double.
     Number(u64),
     Text(String),
 }
@@ -150,19 +150,19 @@ fn json(cell: &CellValue) -> serde_json::Value {
     }
 }
 
-/// Encodes numbers in single precision, which is more than a chart shows.
+/// Encodes numbers in single precision as base64; a chart shows fewer digits.
 pub(super) fn singles(values: impl Iterator<Item = f64>) -> String {
     let bytes: Vec<u8> = values.flat_map(|value| (value as f32).to_le_bytes()).collect();
     STANDARD.encode(bytes)
 }
 
-/// Encodes row numbers as 32-bit integers.
+/// Encodes row numbers as 32-bit integers in base64.
 pub(super) fn numbers(rows: impl Iterator<Item = usize>) -> String {
     let bytes: Vec<u8> = rows.flat_map(|row| (row as u32).to_le_bytes()).collect();
     STANDARD.encode(bytes)
 }
 
-/// Encodes one byte per row.
+/// Encodes one byte per row in base64.
 pub(super) fn bytes(values: &[u8]) -> String {
     STANDARD.encode(values)
 }

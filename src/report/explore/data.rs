@@ -14,19 +14,19 @@ use crate::findings::Finding;
 use crate::report::chart::{Ring, Rings, SeriesSet};
 use crate::specs::KeyPart;
 
-/// The rows of a page by column; the rows of the sides follow each other.
+/// The rows of a page as columns. The rows of one side follow those of the previous side.
 #[derive(Debug, Serialize)]
 pub(super) struct PageData {
-    /// The columns of the loader's key. The last one is the first axis.
+    /// The columns of the loader's key. The last one is the axis that the page shows first.
     parts: Vec<PageColumn>,
     sides: Vec<PageSide>,
     /// The latency of each row in ms, encoded in single precision.
     latency: String,
-    /// The speed-of-light bound of each row in ms, encoded alike; NaN if unknown. Empty if no row
-    /// has a bound.
+    /// The speed-of-light bound of each row in ms, encoded as `latency` is; NaN if unknown. Empty if no row has a
+    /// bound.
     bound: String,
-    /// The loader's use of each row: 0 serves it, 1 serves another row of its key, 2 does not read
-    /// it.
+    /// The loader's use of each row: 0 if it serves the row, 1 if it serves another row of the same key, 2 if it does
+    /// not read the row.
     uses: String,
     rings: Vec<PageRing>,
     findings: Vec<PageFinding>,
@@ -50,9 +50,9 @@ struct PageSide {
 struct PageRing {
     rule: String,
     severity: &'static str,
-    /// The rows' indices on the page, encoded.
+    /// The indices of the rows on the page, as base64.
     at: String,
-    /// The rows' numbers in the table, encoded.
+    /// The row numbers in the table, as base64.
     rows: String,
 }
 
@@ -60,7 +60,7 @@ struct PageRing {
 #[derive(Debug, Serialize)]
 struct PageFinding {
     fingerprint: String,
-    /// The index of a row that the finding names.
+    /// The index on the page of a row that the finding names.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<usize>,
     /// The slice that the finding concerns, as names and values.
@@ -69,7 +69,7 @@ struct PageFinding {
 }
 
 impl PageData {
-    /// Encodes the chosen rows.
+    /// Encodes the rows chosen for a page.
     ///
     /// # Errors
     ///
@@ -120,8 +120,7 @@ impl PageData {
     }
 }
 
-/// Locates a finding on the page by the first of its rows that is shown, and by the first slice
-/// that it concerns.
+/// Locates a finding on the page by the first of its rows that is shown, and by the first slice that it concerns.
 fn placed(finding: &Finding, place: &HashMap<usize, usize>) -> PageFinding {
     let examples = finding.examples.iter().map(|example| example.row as u32);
     let is_named = |row: &u32| finding.named_rows.contains(row);

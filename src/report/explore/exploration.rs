@@ -1,4 +1,4 @@
-//! The contents of an explorer page: a table, the tables beside it, and its findings.
+//! The contents of an explorer page: a table, its state before, its peers and its findings.
 
 use std::sync::Arc;
 
@@ -28,9 +28,9 @@ pub(crate) enum SideKind {
 pub(crate) struct ExploredSide<'a> {
     /// The origin of the rows.
     pub kind: SideKind,
-    /// The words that distinguish the side from the others, such as `sglang 0.5.9`.
+    /// The name that distinguishes the side from the others, such as `sglang 0.5.9`.
     pub name: String,
-    /// The side's rows.
+    /// The rows of the side.
     pub table: Arc<Table>,
     /// The table's system, backend and version.
     pub place: &'a Place,
@@ -40,7 +40,7 @@ pub(crate) struct ExploredSide<'a> {
 
 /// The contents of an explorer page.
 pub(crate) struct Exploration<'a> {
-    /// The root and the shown states, for people.
+    /// The root and the shown states, in words.
     pub states: String,
     /// The table itself, followed by its base and its peers.
     pub sides: Vec<ExploredSide<'a>>,
@@ -54,7 +54,7 @@ pub(crate) struct Exploration<'a> {
     pub findings: &'a [&'a Finding],
     /// The condition that selects rows; `None` for all rows.
     pub filter: Option<&'a Expr>,
-    /// Sentences shown beside the chart.
+    /// Sentences that the page shows with the chart.
     pub notes: Vec<String>,
 }
 

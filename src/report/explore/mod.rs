@@ -1,9 +1,9 @@
-//! Renders an interactive HTML page of a table: its series by columns, beside its peers, its bound
-//! and its previous state. Rows that findings name are ringed.
+//! Renders an interactive HTML page of a table: its series by columns, with its peers, its bound and its previous
+//! state. Rows that findings name are ringed.
 //!
-//! The page is one file that loads nothing. Rows are columns of codes in base64 ([`columns`]),
-//! `model.js` builds series from them and `page.js` draws the series with uPlot, which is part of
-//! the page. If not all rows fit, whole series are left out ([`choose`]), and the page lists them.
+//! The page is one file that loads nothing else. Rows are columns of codes in base64 ([`columns`]). `model.js` builds
+//! series from them, and `page.js` draws the series with uPlot, which is part of the page. If not all rows fit, whole
+//! series are left out ([`choose`]), and the page lists them.
 
 mod choose;
 mod columns;
@@ -34,7 +34,7 @@ const STYLE: &str = include_str!("page.css");
 const MODEL: &str = include_str!("model.js");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The chart library with its licence in its first lines, because each page contains a copy.
+/// The chart library, with its licence in the first lines because each page contains a copy.
 const LIBRARY: &str = include_str!("uplot/uPlot.iife.min.js");
 const LIBRARY_STYLE: &str = include_str!("uplot/uPlot.min.css");
 const LIBRARY_LICENCE: &str = include_str!("uplot/LICENSE");
@@ -42,7 +42,7 @@ const LIBRARY_LICENCE: &str = include_str!("uplot/LICENSE");
 /// The size limit of a page in bytes; larger pages are slow to send and to open.
 const LARGEST: usize = 3_000_000;
 
-/// The number of rows tried first. They fit a page if the table has fewer than ten columns.
+/// The most rows of the first attempt. They fit a page if the table has fewer than ten columns.
 const MOST_ROWS: usize = 240_000;
 
 /// A rendered page and its one-line summary.
@@ -59,7 +59,7 @@ pub struct ExplorerPage {
 struct PageView<'a> {
     version: &'static str,
     title: &'a str,
-    /// The root and the shown states.
+    /// The root and the shown states, in words.
     states: String,
     summary: &'a str,
     notes: &'a [String],
@@ -84,10 +84,10 @@ struct FindingLine<'a> {
     is_drawn: bool,
 }
 
-/// The most values of a column listed in an error.
+/// The most values of a column that are listed in an error.
 const VALUES: usize = 12;
 
-/// The most findings listed; a table has at most one for each rule and slice.
+/// The most findings listed. A table has at most one finding per rule and slice.
 const FINDINGS: usize = 200;
 
 impl Exploration<'_> {
@@ -127,7 +127,7 @@ impl Exploration<'_> {
         }
     }
 
-    /// Refuses a filter with a name that no table of the page has: it would select nothing.
+    /// Rejects a filter with a name that no table of the page has, since it would select nothing.
     fn check_filter(&self, scopes: &[TableScope<'_>]) -> Result<()> {
         let Some(filter) = self.filter else { return Ok(()) };
         let is_column = |name: &str| {
@@ -145,7 +145,7 @@ impl Exploration<'_> {
         Err(Error::new(format!("--where uses {name}, which no table of the page has"), hint))
     }
 
-    /// Refuses a filter with a condition that no row of any table meets, such as a value that does not exist.
+    /// Rejects a filter with a condition that no row of any table meets, such as a value that does not exist.
     fn check_values(&self, scopes: &[TableScope<'_>]) -> Result<()> {
         let Some(filter) = self.filter else { return Ok(()) };
         let is_met = |condition: &Expr, scope: &TableScope<'_>| {
@@ -185,8 +185,7 @@ impl Exploration<'_> {
         let mut notes: Vec<String> = self.notes.iter().map(|note| clean(note)).collect();
         notes.extend(chosen.left_out());
         let text = serde_json::to_string(data).unwrap_or_default();
-        // The script shows names as text. Without `<` and `>` they cannot end the script element
-        // that contains them.
+        // The script shows names as text. Without `<` and `>`, a name cannot end the script element that contains it.
         let text = inert_json(&text).replace('<', "\\u003c").replace('>', "\\u003e");
         let mut findings = Vec::new();
         for (finding, is_drawn) in self.findings.iter().zip(&data.drawn).take(FINDINGS) {

@@ -1,5 +1,5 @@
 "use strict";
-// The rows of the page, and series of them: nothing here knows of the document but for the data it holds.
+// The rows of the page and their series. This script reads nothing of the document except its data.
 const data = JSON.parse(document.getElementById("data").textContent);
 
 const buffer = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;
@@ -10,14 +10,14 @@ const bound = data.bound ? new Float32Array(buffer(data.bound)) : null;
 const uses = new Uint8Array(buffer(data.uses));
 const SERVED = 0;
 
-// Which side a row is of, by where the side begins.
+// The sides, each with the range of its rows.
 const sides = [];
 for (const side of data.sides) {
   const start = sides.length ? sides.at(-1).end : 0;
   sides.push({ ...side, start, end: start + side.rows });
 }
 
-// Rings by row, and the rows' numbers in the table.
+// The rings around each row, and the number of each ringed row in the table, by the row's index on the page.
 const rings = new Map();
 const numbers = new Map();
 data.rings.forEach((ring, i) => {
@@ -32,7 +32,7 @@ const code = (part, row) => (part.codes ? part.codes[row] : 0);
 const value = (part, row) => part.values[code(part, row)];
 const shown = (v) => (v === null ? "none" : String(v));
 
-// The sides' own name for a number on an axis or in a sentence: three digits that count.
+// Formats a number with three significant digits, and a letter for thousands, millions and so on.
 const short = (v) => {
   if (v === null || !Number.isFinite(v)) return "";
   if (Number.isInteger(v) && Math.abs(v) < 1e4) return String(v);
@@ -42,8 +42,8 @@ const short = (v) => {
   return `${Number((v / (unit === "k" ? 1e3 : scale)).toPrecision(3))}${unit}`;
 };
 
-// Rows by series along `axis`: a series is what is alike in all other parts. `wanted` holds a code for each
-// part that is chosen, and nothing for the others.
+// Groups rows by series along `axis`: the rows of a series agree in all other parts. `wanted` maps each part with a
+// chosen value to the code of that value.
 const seriesOf = (axis, wanted) => {
   const fixed = parts.filter((part) => part !== axis && part.codes);
   const tests = [...wanted].filter(([part]) => part !== axis && part.codes);
@@ -65,7 +65,7 @@ const seriesOf = (axis, wanted) => {
   for (const series of found.values()) {
     series.places = new Set(series.sides.flat().map((row) => code(axis, row))).size;
   }
-  // What findings name first, then lines of many points, then in the order of the columns.
+  // Series with most ringed rows come first, then series with most points, then in the order of the columns.
   const order = (a, b) => {
     if (a.rings !== b.rings) return b.rings - a.rings;
     if (a.places !== b.places) return b.places - a.places;
@@ -73,13 +73,13 @@ const seriesOf = (axis, wanted) => {
     return at < 0 ? 0 : a.codes[at] - b.codes[at];
   };
   const list = [...found.values()].sort(order);
-  // A line needs two points; where there is none, points are all there is.
+  // A line needs two points. If no series has two, single points are shown.
   const lines = list.filter((series) => series.rings || series.places > 1);
   return { fixed, list: lines.length ? lines : list };
 };
 
-// Places for labels on a logarithmic axis, at most `most`: powers of two along x, and along y powers of
-// ten, with 2 and 5 between them where there are few.
+// The positions of labels on a logarithmic axis, at most `most`: powers of two on the x axis, powers of ten on the y
+// axis, with 2 and 5 between them if there are few.
 const logSplits = (base, min, max, most) => {
   const powers = [];
   const log = (v) => Math.log(v) / Math.log(base);
@@ -93,21 +93,21 @@ const logSplits = (base, min, max, most) => {
   return powers.filter((_, i) => i % step === 0);
 };
 
-// Names of series by the parts in which they differ.
+// The names of series, by the parts in which they differ.
 const nameSeries = (fixed, list) => {
   const differ = fixed.filter((part) => list.some((s) => code(part, s.row) !== code(part, list[0].row)));
   const told = differ.length ? differ : fixed.filter((part) => part.number);
   return list.map((s) => told.map((part) => `${part.name} ${shown(value(part, s.row))}`).join(", ") || "all rows");
 };
 
-// The columns in which all series agree, with their values.
+// A sentence with the columns in which all series agree, and their values.
 const alike = (axis, list) => {
   const same = parts.filter((part) => part !== axis && list.every((s) => code(part, s.row) === code(part, list[0].row)));
   return same.length ? `All with ${same.map((part) => `${part.name} ${shown(value(part, list[0].row))}`).join(", ")}.` : "";
 };
 
-// The points of rows that can be drawn, by x.
-// `reference` holds the latency of another side by x, where the measure is the ratio to that side.
+// The points of rows that can be drawn, sorted by x. `reference` maps x to the latency of another side, if the measure
+// is the ratio to that side.
 const pointsOf = (axis, rows, measure, log, reference) => {
   const points = [];
   const measured = { time: (row) => latency[row], bound: (row) => bound[row], ratio: (row) => latency[row] / bound[row] };

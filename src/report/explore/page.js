@@ -1,4 +1,5 @@
-// What the page does: choose series by columns, draw them, and say what is under the pointer or the keys.
+// Controls the page: chooses series by columns, draws them, and describes the point under the pointer or the keyboard's
+// cursor.
 (() => {
   const MOST = 8;
   const get = (id) => document.getElementById(id);
@@ -63,7 +64,7 @@
   };
   const isOn = (name) => form.elements[name]?.checked ?? false;
 
-  // Chooses the slice of a row: its names, and all values of its numbers.
+  // Chooses the slice of a row: its names, and any values of its numbers.
   const showRow = (row) => {
     form.reset();
     form.elements.axis.value = parts.indexOf(start);
@@ -82,7 +83,7 @@
     }
   };
 
-  // The lines of the series that are drawn.
+  // Returns the lines of the series that are drawn.
   const linesOf = (series, names, axis) => {
     const measure = form.elements.measure.value;
     const log = { x: isOn("logx"), y: isOn("logy") };
@@ -106,7 +107,7 @@
     return found;
   };
 
-  // Rings, and rows that are not served, which have no line.
+  // Draws rings, and points of rows that are not served, which have no line.
   const overlay = (u) => {
     const { ctx } = u;
     const dpr = window.devicePixelRatio;
@@ -223,12 +224,12 @@
       return column;
     });
     const log = { x: isOn("logx"), y: isOn("logy") };
-    // The measured points set the range; a bound far below them may leave it.
+    // The measured points set the range of the y axis. A bound far below them may be outside of it.
     const measured = lines.filter((line) => !line.plain);
     const all = (measured.length ? measured : lines).flatMap((line) => line.points.map((p) => p.y));
     const [least, most] = [all.reduce((a, b) => Math.min(a, b)), all.reduce((a, b) => Math.max(a, b))];
     const padded = (by) => (u, min, max, key) => {
-      // The whole range, with points of rows that are not served, unless the reader zooms.
+      // Unless the reader zooms, the whole range is shown, with the points of rows that are not served.
       if (key === "y" && !u.zoomed) [min, max] = [least, most];
       if (log[key]) return [min / by, max * by];
       const room = (max - min || Math.abs(max) || 1) * 0.04;
@@ -266,7 +267,7 @@
     }, [xs, ...columns], chart);
   };
 
-  // The same points as a table.
+  // Lists the drawn points in a table.
   const list = () => {
     const details = get("values");
     const table = details.querySelector("table");
@@ -293,12 +294,12 @@
     [page, hidden] = [0, new Set()];
     draw();
     if (finding.at === undefined) return;
-    // The page of series on which the row is.
+    // Shows the page of series that contains the row.
     const axis = axisOf();
     const { list: all } = seriesOf(axis, wantedOf());
     const place = all.findIndex((s) => s.sides[0].includes(finding.at));
     page = Math.max(0, Math.floor(place / MOST));
-    // Its series stands alone; the boxes below the chart bring back the others.
+    // Hides all other series; the boxes below the chart show them again.
     hidden = new Set(all.filter((_, i) => i !== place).map((s) => s.key));
     if (bound?.[finding.at] > 0) form.elements.measure.value = "ratio";
     draw();
@@ -308,7 +309,8 @@
     }
   };
 
-  // The address holds what the form shows, by the names of columns and sides; what it leaves out is as the form is at first.
+  // The address of the page stores the state of the form, by the names of columns and sides. Fields with their first
+  // value are left out.
   const FIRST = { along: start.name, show: "time", linear: "", without: "" };
   const measureName = (text) => (text.startsWith("side") ? sides[Number(text.slice(4))].name : text);
   const boxes = () => [...get("sides").querySelectorAll("input")];
@@ -332,7 +334,7 @@
     form.elements.axis.value = parts.indexOf(start);
     [page, hidden] = [0, new Set()];
   };
-  // Sets a field of the form by its name in the address; false if there is no such name or value.
+  // Sets a field of the form by its name in the address. Returns false if the name or the value does not exist.
   const set = (name, text) => {
     if (name === "linear") {
       for (const letter of text) if (form.elements[`log${letter}`]) form.elements[`log${letter}`].checked = false;
@@ -354,7 +356,7 @@
     if (option) field.value = option.value;
     return Boolean(option);
   };
-  // Shows what the address names, and says what of it does not exist.
+  // Restores the state in the address, and lists the parts of it that do not exist.
   const open = () => {
     const hash = location.hash;
     get("wrong").textContent = "";

@@ -1,4 +1,4 @@
-//! The JSON of what changed between two states.
+//! The JSON of the differences between two states.
 
 use std::collections::BTreeMap;
 
@@ -20,19 +20,20 @@ pub(super) struct JsonTable<'a> {
     removed: Option<usize>,
     changed: Option<usize>,
     median_ratio: Option<f64>,
-    /// The kind of change; null if the table cannot be read before or after it.
+    /// The class of the change; null if the table cannot be read before or after it.
     class: Option<&'static str>,
     columns_changed: &'a [String],
     served: Option<JsonServed<'a>>,
 }
 
-/// The keys that the loader serves before and after the change.
+/// The served keys before and after the change.
 #[derive(Serialize, JsonSchema)]
 struct JsonServed<'a> {
     common: u64,
     lost: u64,
     gained: u64,
-    /// Keys whose measurements are served under another key after the change; neither lost nor gained.
+    /// The number of keys whose measurements are served under another key after the change. They are neither lost nor
+    /// gained.
     rekeyed: u64,
     median_ratio: Option<f64>,
     slower_2x: u64,
@@ -60,7 +61,7 @@ struct JsonSlice<'a> {
     median_ratio: Option<f64>,
 }
 
-/// The kind of the whole change.
+/// The class of the whole change, with its served keys and versions.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct JsonChange<'a> {
     class: &'static str,
@@ -69,7 +70,7 @@ pub(super) struct JsonChange<'a> {
     served: JsonServed<'a>,
     /// The keys that no version serves any more.
     unserved: JsonUnserved,
-    /// The versions that the loader lists only after the change, and those that it no longer lists.
+    /// The versions that a query can name only after the change, and those that are hidden after it.
     versions: JsonVersions<'a>,
 }
 

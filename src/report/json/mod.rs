@@ -1,6 +1,5 @@
-//! Renders the JSON report, `perfdb-gate/v1`. Its types are separate from those of the program, so
-//! that the code can change. Texts are raw because programs read them; characters that act on a
-//! terminal are JSON escapes.
+//! Renders the JSON report, `perfdb-gate/v1`. Its types are separate from the types of the program, so that the code
+//! can change without the format. Texts are not escaped for people; control characters are JSON escapes.
 
 mod diff;
 
@@ -81,13 +80,13 @@ struct JsonSummary {
     elapsed_ms: u64,
 }
 
-/// What a finding is on, and what it says.
+/// The subject, severity and message of a finding.
 #[derive(Serialize, JsonSchema)]
 struct JsonStatement<'a> {
     rule: &'a str,
     #[schemars(with = "Severity")]
     severity: &'static str,
-    /// How often findings like this one are right; null for a rule that is not known.
+    /// The rule's confidence: how often its findings are right; null for an unknown rule.
     confidence: Option<Confidence>,
     fingerprint: String,
     path: &'a str,
@@ -178,7 +177,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     written(&document)
 }
 
-/// Writes a document, with characters that act on a terminal as escapes.
+/// Serialises a document as JSON, with control characters as escapes.
 pub(super) fn written(document: &impl Serialize) -> String {
     // Maps with text keys and finite numbers always serialise.
     let mut text = inert_json(&serde_json::to_string_pretty(document).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Renders a remeasurement for a terminal. Texts that may contain names from data are escaped.
+//! Renders a remeasurement for a terminal. Texts from data are escaped.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -67,8 +67,7 @@ fn write_sample(out: &mut String, sample: &Sample) {
     write_points(out, sample);
 }
 
-/// Words the figures behind the verdict: the measured bias, the comparison, and the detectable
-/// bias.
+/// Describes the figures behind a verdict: the measured bias, the comparison and the detectable bias.
 fn sentences(sample: &Sample) -> Vec<String> {
     let verdict = &sample.verdict;
     let mut said = Vec::new();
@@ -122,7 +121,7 @@ fn sentences(sample: &Sample) -> Vec<String> {
     said
 }
 
-/// Words the card's own speed, by other tables.
+/// Describes the card's own speed, as the control tables show it.
 fn card(offset: &Offset) -> String {
     format!(
         "In {} other tables this card's times are {} in the median; the table is judged relative to a card that is {}.",
@@ -135,14 +134,14 @@ fn card(offset: &Offset) -> String {
     )
 }
 
-/// Words the median log ratio of some points, with its confidence interval.
+/// Describes the median log ratio of some points, with its confidence interval.
 fn median(bias: f64, points: &str, interval: Interval) -> String {
     let (low, high) = (longer(interval.low), longer(interval.high));
     let (bias, percent) = (against_recorded(bias), interval.confidence * 100.0);
     format!("{bias} in the median of {points} ({percent:.0} % confidence: {low} to {high})")
 }
 
-/// Words the number of points compared and the rows from which they were drawn.
+/// Describes the number of compared points and the rows from which they were drawn.
 fn compared(sample: &Sample) -> String {
     let draw = &sample.draw;
     let strata = plural(draw.strata, "stratum").replace("stratums", "strata");
@@ -200,7 +199,7 @@ fn write_points(out: &mut String, sample: &Sample) {
     }
 }
 
-/// Returns the columns after the recorded latency, with the key and remarks as their end; `None` if the point was not
+/// Returns the columns after the recorded latency, followed by `end`, the key and remarks; `None` if the point was not
 /// measured.
 fn measured_line(measured: &Measured, end: &str, confidence: f64) -> Option<String> {
     let answer = measured.answer.as_ref().ok()?;
@@ -224,13 +223,13 @@ fn measured_line(measured: &Measured, end: &str, confidence: f64) -> Option<Stri
 
 /// Returns the columns that identify a point, escaped.
 fn key(measured: &Measured) -> String {
-    // Columns that are alike in all rows of a table.
+    // Columns that are equal in all rows of a table.
     const PLACE: [&str; 3] = ["framework", "version", "device"];
     let key = measured.point.key.iter().filter(|(name, _)| !PLACE.contains(&name.as_str()));
     clean(&pairs(key))
 }
 
-/// Returns remarks on a point and from the device; empty or starting with two spaces. `why` is the reason of a proxy.
+/// Returns the remarks on a point, two spaces before each. `why` is the reason why the point is a proxy.
 fn remarks(measured: &Measured, why: &str) -> String {
     let standing = match measured.standing() {
         Standing::Beyond => "  outside rerun noise".to_owned(),
@@ -242,7 +241,6 @@ fn remarks(measured: &Measured, why: &str) -> String {
     standing + &note.map(|note| format!("  ({note})")).unwrap_or_default()
 }
 
-/// Lists names and values.
 fn list(named: &BTreeMap<String, String>) -> String {
     named.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }
@@ -252,7 +250,7 @@ fn whole(figure: Option<f64>) -> String {
     figure.map_or("-".to_owned(), |v| format!("{v:.0}"))
 }
 
-/// Formats a percentage with more digits the smaller it is.
+/// Formats a percentage; smaller values have more decimals.
 fn short(percent: f64) -> String {
     if percent < 0.01 {
         "under 0.01".to_owned()

@@ -45,9 +45,9 @@ pub(in crate::report) struct JsonRemeasure<'a> {
     settings: &'a BTreeMap<String, String>,
     states: BTreeMap<&'static str, &'a CardState>,
     tables: Vec<JsonSample<'a>>,
-    /// Selected tables without any measurement.
+    /// The selected tables without any measurement.
     unmeasured: &'a [String],
-    /// Incidents, such as a restarted runner or skipped lines of its output.
+    /// Incidents of the run, such as a restarted runner or skipped lines of its output.
     notes: &'a [String],
 }
 
@@ -57,16 +57,16 @@ struct JsonSample<'a> {
     path: &'a str,
     verdict: &'static str,
     reasons: &'a [String],
-    /// The measured software version if the device has another than the table.
+    /// The version of the software that was measured, if it is not the version of the table.
     measured_with: Option<&'a str>,
     seed: u64,
     /// Number of the table's rows that the loader serves.
     table_rows: usize,
     /// Number of rows that the sample was drawn from.
     rows: usize,
-    /// Number of rows in slices with a judged point, for which a verdict stands.
+    /// Number of rows in slices with a judged point; the verdict covers only these.
     covered_rows: usize,
-    /// Rows left out because they need more GPUs than the machine has, in words; null if there are none.
+    /// Rows that were left out because they need more GPUs than the machine has, in words; null if there are none.
     larger: Option<&'a str>,
     without_recipe: usize,
     proxies: usize,
@@ -89,25 +89,25 @@ struct JsonSample<'a> {
     within_2_percent: usize,
     honest_within_2_percent: f64,
     drift: Vec<f64>,
-    /// Number of points whose time the host's launches decide.
+    /// Number of points that are bound by kernel launches of the host.
     host_bound: usize,
-    /// The card's own speed; null if too few other tables were measured.
+    /// The speed of the card relative to the recorded one; null if too few control tables were measured.
     card: Option<JsonCard>,
-    /// The slices with enough points.
+    /// The slices with enough points for a bias of their own.
     slices: Vec<JsonSlice<'a>>,
-    /// A sentence on the collector of a failed table: whether it changed since the table was measured.
+    /// A sentence about the collector of a failed table: whether it changed since the table was measured.
     origin: Option<&'a str>,
     /// Lines of errors and warnings that the runner wrote to standard error while the table was measured.
     complaints: &'a Complaints,
 }
 
-/// The own speed of the card.
+/// The speed of the card relative to the recorded one, as control tables show it.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Card")]
 struct JsonCard {
-    /// Median over the control tables: 0.02 if measured times are 2 % longer than recorded.
+    /// Median relative difference over the control tables: 0.02 if measured times are 2 % longer than recorded.
     seen: f64,
-    /// The offset that the table is judged relative to.
+    /// Relative difference by which the table's measured times are corrected before the verdict.
     offset: f64,
     /// Number of control tables.
     tables: usize,
@@ -121,7 +121,7 @@ struct JsonSlice<'a> {
     points: usize,
     bias: f64,
     interval: [f64; 2],
-    /// True if the slice differs by more than undisturbed collections do.
+    /// True if the slice's bias exceeds the bias of undisturbed collections.
     differs: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a stage checked of a change, and what it could not check.
+//! The coverage of a stage: the checked items of a change, and the reasons why others were not checked.
 
 use crate::base::words::{first_of, plural, plural_verb};
 use crate::database::diff::Diff;
@@ -6,20 +6,20 @@ use crate::report::Report;
 use crate::report::run::{RunOutcome, RunVerdict};
 use crate::report::stage_input::{Checked, StageId, StageInput, StageSpec};
 
-/// The most tables that a reason names.
+/// The most tables named in a reason.
 const NAMED: usize = 3;
 
-/// What a stage checked, and why it did not check the rest.
+/// The checked items of a stage, and the reasons why others were not checked.
 #[derive(Default)]
 pub(super) struct Coverage {
     pub checked: Checked,
-    /// Why the change has nothing that the stage checks; `None` if it has something.
+    /// The reason why the stage does not apply to the change; `None` if it applies.
     pub nothing: Option<&'static str>,
     /// True if the stage fails without a finding.
     pub failed: bool,
-    /// What was not checked.
+    /// The reasons why items were not checked.
     pub gaps: Vec<String>,
-    /// What a reader must know although everything was checked.
+    /// Remarks that do not make the stage incomplete.
     pub notes: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl Coverage {
     }
 }
 
-/// Counts the changed tables and files, whose contents the first two stages check.
+/// Counts the changed tables, files and rows, which the first two stages check.
 fn values(report: &Report) -> Coverage {
     let checked = vec![("tables", report.tables), ("files", report.files), ("rows", report.rows)];
     Coverage { checked, ..Coverage::default() }
@@ -109,7 +109,7 @@ fn behaviour(report: &Report, outcome: RunOutcome) -> Coverage {
             Coverage { gaps: vec![gap], ..Coverage::default() }
         }
     };
-    // Nothing but a smoke command fails a run without a finding.
+    // A run that fails without a finding fails because of its smoke command.
     let is_failed_by_finding = report.findings.iter().any(|finding| outcome.fails(finding));
     if outcome.verdict == RunVerdict::Failed && !is_failed_by_finding {
         coverage.failed = true;

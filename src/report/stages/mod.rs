@@ -1,4 +1,5 @@
-//! The stages of a change: each with a status, the numbers of what was checked, and the findings behind it.
+//! The stages of a change. A stage is a group of rules that answers one question, with a status, the numbers of checked
+//! items, and the findings.
 
 mod coverage;
 mod render;
@@ -43,17 +44,16 @@ struct Stage<'a> {
     spec: &'a StageSpec,
     status: StageStatus,
     checked: Checked,
-    /// The stage's findings that count, in the report's order.
+    /// The new findings of the stage that are not waived, in the report's order.
     findings: Vec<&'a Finding>,
-    /// The number of findings that the base has, too.
+    /// The number of findings that the base also has.
     existing: usize,
     /// The number of waived findings.
     waived: usize,
-    /// What was not checked, and what else a reader must know.
+    /// The reasons why items were not checked, and other remarks.
     reasons: Vec<String>,
 }
 
-/// Judges the stages of a change.
 fn stages<'a>(report: &'a Report, input: &'a StageInput, outcome: RunOutcome) -> Vec<Stage<'a>> {
     let stage = |spec: &'a StageSpec| {
         let is_of_stage = |f: &&Finding| input.specs.stage_of(&f.rule) == Some(spec.id);

@@ -23,7 +23,7 @@ struct StagesDocument<'a> {
     command: &'a str,
     /// The merge base with which the head was compared.
     base: &'a str,
-    /// The commit that was judged; null for files on disk.
+    /// The judged commit; null for files on disk.
     head: Option<&'a str>,
     /// The verdict on the whole run, to which the exit code corresponds.
     verdict: &'static str,
@@ -40,17 +40,17 @@ struct StageView<'a> {
     asks: &'a str,
     #[schemars(extend("enum" = STATUSES))]
     status: &'static str,
-    /// The numbers of what was checked, by name.
+    /// The numbers of checked items, by name.
     #[serde(serialize_with = "as_map")]
     #[schemars(with = "std::collections::BTreeMap<String, u64>")]
     checked: &'a Checked,
     /// The new findings of the stage.
     findings: Vec<StageFinding<'a>>,
-    /// The number of findings that the base has, too.
+    /// The number of findings that the base also has.
     existing: usize,
     /// The number of waived findings.
     waived: usize,
-    /// What was not checked, or why the stage does not apply; null if there is nothing to say.
+    /// The reason why the stage is incomplete or does not apply, and other remarks; null without any.
     reason: Option<String>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn schema(generator: SchemaGenerator) -> Schema {
 ///
 /// # Errors
 ///
-/// If nothing was compared, so that there are no stages.
+/// If the run did not compare two states, so that there are no stages.
 fn input<'a>(view: &ReportView<'a>) -> Result<&'a StageInput> {
     view.raw.stages.as_ref().ok_or_else(|| {
         let hint = "`perfdb-gate sanity --base-ref REF` compares a change with its base";
@@ -99,7 +99,7 @@ fn input<'a>(view: &ReportView<'a>) -> Result<&'a StageInput> {
 ///
 /// # Errors
 ///
-/// If nothing was compared.
+/// If the run did not compare two states.
 pub(in crate::report) fn json(view: &ReportView<'_>) -> Result<String> {
     let report = view.raw;
     let stages = stages(report, input(view)?, view.outcome);

@@ -14,15 +14,15 @@ use crate::report::change::{ChangeTable, KindTable, by_kind};
 pub(crate) struct ChangesView<'a> {
     /// The changed tables, by path.
     pub tables: Vec<TableView<'a>>,
-    /// The changed files beside the tables, by path.
+    /// The changed files other than tables, by path.
     pub files: Vec<FileView>,
     /// One line per kind of change.
     pub kinds: Vec<KindLine>,
-    /// The tables of the kinds that have one.
+    /// The summary tables of the change, one per kind of change that has rows.
     kind_tables: &'a [KindTable],
     /// The class of the change, the numbers of tables, rows and files, and the changed columns.
     pub numbers: Option<String>,
-    /// Lines on changed attributes, kernels, facts, settings and versions.
+    /// Lines about changed attributes, facts, settings and versions.
     pub remarks: Vec<String>,
     /// A sentence about tables that were not compared because a side is not in the local clone.
     pub unread: Option<String>,
@@ -36,14 +36,14 @@ pub(crate) struct TableView<'a> {
     pub raw: &'a TableDiff,
     /// The table's path.
     pub path: String,
-    /// The table's old path if it moved.
+    /// The table's path before the change, if it changed.
     pub old_path: Option<String>,
-    /// The path below `systems/data/`.
+    /// The part of the path below `systems/data/`.
     pub short_path: String,
     pub old_short_path: Option<String>,
     /// The status of the table, such as `added`.
     pub status: &'static str,
-    /// The kind of change; a dash if the table cannot be read before or after it.
+    /// The class of the change; a dash if the table cannot be read before or after it.
     pub class: &'static str,
     /// The number of rows before the change; a dash if unknown.
     pub before: String,
@@ -59,7 +59,7 @@ pub(crate) struct TableView<'a> {
     pub worst: ExamplesView,
 }
 
-/// A changed file beside the tables: its status, such as `added`, and its path.
+/// A changed file other than a table: its status, such as `added`, and its path.
 pub(crate) type FileView = (&'static str, String);
 
 impl<'a> ChangesView<'a> {
@@ -78,7 +78,7 @@ impl<'a> ChangesView<'a> {
 }
 
 impl ChangesView<'_> {
-    /// Returns the tables of the kinds with at most `most` lines each.
+    /// Lays out the summary tables, each in at most `most` lines.
     pub(crate) fn shaped(&self, most: usize) -> Vec<ChangeTable> {
         self.kind_tables.iter().filter_map(|table| table.shaped(most)).collect()
     }

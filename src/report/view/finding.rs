@@ -24,7 +24,7 @@ pub(crate) struct FindingView<'a> {
     pub rule: String,
     /// The path of the file or directory concerned.
     pub path: String,
-    /// The path below `systems/data/`.
+    /// The part of the path below `systems/data/`.
     pub short_path: String,
     /// The table's name; empty if no table is concerned.
     pub table: String,
@@ -36,11 +36,11 @@ pub(crate) struct FindingView<'a> {
     pub count: u64,
     /// The number of rows in words; empty for 0.
     pub rows: String,
-    /// The finding's sentence.
+    /// The message of the finding.
     pub message: String,
-    /// The predicted step that the finding moves most, in words; `None` if it moves none.
+    /// The predicted step whose time the finding changes most, in words; `None` if it changes none.
     pub moves: Option<String>,
-    /// The waiver that applies.
+    /// The waiver that applies to the finding.
     pub waived_by: Option<String>,
     /// The hash that identifies the same problem in other runs.
     pub fingerprint: String,
@@ -48,7 +48,7 @@ pub(crate) struct FindingView<'a> {
     pub slice: Vec<(String, String)>,
     /// The slice on one line: `dtype=fp8 k=128`.
     pub slice_line: String,
-    /// The figures behind the sentence, by name.
+    /// The figures behind the message, by name.
     pub evidence: Vec<(String, String)>,
     /// The example rows.
     pub examples: ExamplesView,
@@ -72,7 +72,7 @@ pub(crate) struct ExamplesView {
 }
 
 impl<'a> FindingView<'a> {
-    /// The sentence, with what the finding means for predictions at its end.
+    /// Returns the message, followed by the finding's effect on predictions.
     pub(crate) fn sentence(&self) -> String {
         match &self.moves {
             Some(moves) => format!("{}; {moves}", self.message),
@@ -114,7 +114,7 @@ impl<'a> FindingView<'a> {
     }
 }
 
-/// Returns the name of a finding's state; only `new` and `open` findings count.
+/// Returns the name of a finding's state. Findings count for the verdict if they are `new` or `open`.
 fn state(finding: &Finding) -> &'static str {
     match (&finding.waived_by, finding.novelty) {
         (Some(_), _) => "waived",
@@ -170,7 +170,7 @@ fn cells(example: &Example, columns: &[ExampleColumn<'_>]) -> Vec<String> {
 
 /// Formats an example on one line: its row or line, key, values.
 fn line(example: &Example) -> String {
-    // The line is the place already.
+    // The place of the example already shows its line.
     let values = example.values.iter().filter(|(name, _)| example.line.is_none() || name != "line");
     let (key, values) = (pairs(&example.key), pairs(values));
     let arrow = if key.is_empty() || values.is_empty() { "" } else { " → " };

@@ -1,4 +1,4 @@
-//! The kinds of a change, each in one line: what, how much, and the worst move.
+//! Describes each kind of change in one line: the tables, the extent and the largest change.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::report::change::{ByKind, Kind, KindTable, filled_columns, place_text}
 use crate::report::change::{short, significant, times};
 use crate::specs::measured_unit;
 
-/// The fewest ratios of a table whose farthest key is named.
+/// The fewest ratios of a table for which the key that changed most is named.
 const FEW: usize = 10;
 
 /// The most names of tables in a line.
@@ -27,7 +27,7 @@ pub(crate) struct KindLine {
     pub text: String,
 }
 
-/// Returns one line per kind of change, and one if no table changed.
+/// Returns one line per kind of change; one line if only files other than tables changed.
 pub(super) fn lines(diff: &Diff, kinds: &ByKind<'_>, tables: &[KindTable]) -> Vec<KindLine> {
     let line = |(kind, changed): (&Kind, &Vec<&TableDiff>)| {
         let is_known = changed.iter().any(|table| table.served.is_some());
@@ -51,7 +51,7 @@ pub(super) fn lines(diff: &Diff, kinds: &ByKind<'_>, tables: &[KindTable]) -> Ve
     kinds.iter().map(line).collect()
 }
 
-/// Counts tables, and names them if they have few names.
+/// Counts tables, and lists their names if there are few.
 fn tables_of(tables: &[&TableDiff]) -> String {
     let short: BTreeSet<String> = tables.iter().map(|table| short(&table.table)).collect();
     let count = plural(tables.len(), "table");
@@ -61,7 +61,7 @@ fn tables_of(tables: &[&TableDiff]) -> String {
     }
 }
 
-/// Names the places of some tables: one with its version, several by their systems.
+/// Names the places of some tables: a single place with its version, several places by their systems.
 fn places(tables: &[&TableDiff]) -> String {
     let places: BTreeSet<String> = tables.iter().map(|table| place_text(&table.place)).collect();
     let systems: BTreeSet<&str> = tables.iter().map(|table| &*table.place.system).collect();
@@ -78,7 +78,7 @@ fn rows(changed: &[&TableDiff]) -> String {
     format!("{added} rows added, {removed} removed, {changed} changed")
 }
 
-/// Adds up a number over the served keys of some tables.
+/// Sums a number over the served keys of some tables.
 fn sum(tables: &[&TableDiff], number: impl Fn(&ServedDiff) -> u64) -> usize {
     let served = tables.iter().filter_map(|table| table.served.as_ref());
     served.map(number).sum::<u64>() as usize
@@ -107,7 +107,7 @@ fn remeasured(changed: &[&TableDiff], tables: &[KindTable]) -> (&'static str, St
     ("Measured again", parts.join("; "))
 }
 
-/// Names the key whose latency moved farthest.
+/// Names the key whose latency changed by the largest factor.
 fn farthest<'a>(tables: impl Iterator<Item = (&'a str, &'a ServedDiff)>) -> Option<String> {
     let many = tables.filter(|(_, served)| served.ratios.len() >= FEW);
     let keys = many.filter_map(|(table, served)| Some((table, served.rows.farthest.as_ref()?)));
@@ -118,7 +118,7 @@ fn farthest<'a>(tables: impl Iterator<Item = (&'a str, &'a ServedDiff)>) -> Opti
     })
 }
 
-/// Names the slice of a kind's table whose median moved most.
+/// Names the slice whose median ratio is largest in the summary table of a kind.
 fn most(tables: &[KindTable], kind: Kind) -> Option<String> {
     let table = tables.iter().find(|table| table.kind == Some(kind))?;
     let row = table.rows.first()?;
@@ -188,7 +188,7 @@ fn overlay(changed: &[&TableDiff]) -> String {
     format!("{text}; {} rows measured, {} empty", count(measured as usize), count(empty as usize))
 }
 
-/// Names a table that moved, with its old path.
+/// Names a table whose path changed, with its old path.
 fn moved(changed: &[&TableDiff]) -> (&'static str, String) {
     let from = changed.iter().find_map(|table| Some((table.old_path.as_ref()?, &table.path)));
     let Some((from, to)) = from else { return ("Written again", "no cell changed".to_owned()) };

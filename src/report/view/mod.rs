@@ -1,8 +1,8 @@
-//! The view of a report from which every format is rendered: texts that may contain names from data
-//! are escaped once, here.
+//! The view of a report, from which every format is rendered. Texts that may contain names from data are escaped here,
+//! and only here.
 //!
-//! A format adds only the escapes of its own syntax: XML entities, percent signs of workflow
-//! commands, code spans of Markdown. JSON and URIs encode the raw text themselves and read `raw`.
+//! A format adds only the escapes of its own syntax: XML entities, percent signs of workflow commands, code spans of
+//! Markdown. JSON and URIs encode the raw text and read it from `raw`.
 
 pub(crate) mod changes;
 pub(crate) mod finding;
@@ -27,7 +27,7 @@ pub struct ReportView<'a> {
     pub(crate) raw: &'a Report,
     /// The verdict on the run.
     pub(crate) outcome: RunOutcome,
-    /// The head of the report.
+    /// The header of the report.
     pub(crate) head: HeadView,
     /// Paths of the files that override embedded rules; `None` without such files.
     pub(crate) overlays: Option<String>,
@@ -37,7 +37,7 @@ pub struct ReportView<'a> {
     pub(crate) outside: Option<String>,
     /// A sentence about files that are not in the local clone; `None` without such files.
     pub(crate) absent: Option<String>,
-    /// A sentence about the draw if the findings are a drawn sample.
+    /// A sentence about the draw if the findings are a random sample.
     pub(crate) drawn: Option<String>,
     /// The number of existing findings by rule, in one line.
     pub(crate) old: Option<String>,
@@ -55,7 +55,7 @@ pub struct ReportView<'a> {
     pub(crate) changes: Option<ChangesView<'a>>,
 }
 
-/// The head of a report.
+/// The header of a report.
 #[derive(Serialize)]
 pub(crate) struct HeadView {
     /// The command's name.
@@ -76,7 +76,7 @@ pub(crate) struct RuleView {
     /// The highest severity of the rule's findings.
     #[serde(skip)]
     pub severity: Severity,
-    /// How often the rule's warnings are right.
+    /// The rule's confidence: how often its warnings are right.
     #[serde(skip)]
     pub confidence: Confidence,
     pub id: String,
@@ -132,17 +132,17 @@ impl<'a> ReportView<'a> {
         }
     }
 
-    /// The one-line summary of the run.
+    /// Returns the one-line summary of the run.
     pub(crate) fn headline(&self) -> &str {
         &self.head.headline
     }
 
-    /// Returns the findings that count, in the report's order.
+    /// Returns the findings that are neither waived nor existing, in the report's order.
     pub(crate) fn counted(&self) -> impl Iterator<Item = &FindingView<'a>> {
         self.findings.iter().filter(|f| f.raw.counts())
     }
 
-    /// Returns the findings that count, the most urgent first.
+    /// Returns the findings that are neither waived nor existing, the most urgent first.
     pub(crate) fn worst_first(&self) -> Vec<&FindingView<'a>> {
         let mut findings: Vec<&FindingView<'a>> = self.counted().collect();
         findings.sort_by_key(|f| urgency(f.raw));
@@ -154,7 +154,7 @@ impl<'a> ReportView<'a> {
         self.rules.iter().find(|rule| rule.id == id)
     }
 
-    /// Returns a sentence about overlaid rules; `None` without overlays.
+    /// Returns a sentence about files that override embedded rules; `None` without such files.
     pub(crate) fn changed_rules(&self) -> Option<String> {
         self.overlays.as_deref().map(changed_rules)
     }
@@ -165,7 +165,7 @@ fn changed_rules(overlays: &str) -> String {
 }
 
 impl RuleView {
-    /// The first sentence of the advice.
+    /// Returns the first sentence of the advice.
     pub(crate) fn first_step(&self) -> &str {
         self.instead.split_once(". ").map_or(&self.instead, |(first, _)| first)
     }

@@ -17,14 +17,14 @@ const MOVED: usize = 3;
 /// The most files, or fields of a file, named for a change of facts.
 const FACTS: usize = 5;
 
-/// Returns the lines about what changed beside the rows, escaped.
+/// Returns the lines about changed attributes, facts, settings and versions, escaped.
 pub(super) fn remarks(diff: &Diff) -> Vec<String> {
     let lines = [attributes(diff), facts(diff), settings(diff), versions(diff)];
     lines.into_iter().flatten().map(|line| clean(&line)).collect()
 }
 
-/// Words the class of the change, the numbers of changed tables and files, and the changed columns; `None` if no table
-/// changed.
+/// Describes the class of the change, the numbers of changed tables and files, and the changed columns; `None` if no
+/// table changed.
 pub(super) fn changes(diff: &Diff) -> Option<String> {
     let mut line = format!("Change: {}; {}", diff.class().name(), diff.headline());
     let columns = diff.columns_changed();
@@ -34,7 +34,7 @@ pub(super) fn changes(diff: &Diff) -> Option<String> {
     (!diff.tables.is_empty()).then_some(line)
 }
 
-/// Words the changed attributes, such as `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC in 6 tables`.
+/// Describes the changed attributes, such as `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC in 6 tables`.
 fn attributes(diff: &Diff) -> Option<String> {
     let mut changes: BTreeMap<(&str, String, String), usize> = BTreeMap::new();
     let served = diff.tables.iter().filter_map(|t| t.served.as_ref());
@@ -51,7 +51,7 @@ fn attributes(diff: &Diff) -> Option<String> {
     told("Attributes changed", said.collect(), MOVED)
 }
 
-/// Names what some sentences are about, and joins the first of them; `None` without any.
+/// Joins the first `most` sentences after the heading `what`; `None` without sentences.
 fn told(what: &str, said: Vec<String>, most: usize) -> Option<String> {
     (!said.is_empty()).then(|| format!("{what}: {}", first_of(&said, most, "; ")))
 }
@@ -74,7 +74,7 @@ fn facts(diff: &Diff) -> Option<String> {
     told("Facts changed", said.collect(), FACTS)
 }
 
-/// Names the changed files that decide how later runs judge.
+/// Names the changed settings, which affect how later runs judge.
 fn settings(diff: &Diff) -> Option<String> {
     let files = diff.files.iter().filter(|file| file.role == Role::Settings);
     let said = files.map(|file| format!("{} {}", file.path, file.status.name())).collect();
@@ -91,7 +91,7 @@ fn versions(diff: &Diff) -> Option<String> {
     (!said.is_empty()).then(|| format!("Versions {}", said.join("; ")))
 }
 
-/// Words the number of findings of the base that the head no longer has.
+/// Describes the findings of the base that the head no longer has; `None` without such findings.
 pub(super) fn repaired(repaired: &[Repaired]) -> Option<String> {
     let counted = repaired.iter().filter(|r| r.finding.severity != Severity::Info);
     let (with_tables, alone): (Vec<_>, Vec<_>) = counted.partition(|r| r.with_table);
@@ -107,7 +107,7 @@ pub(super) fn repaired(repaired: &[Repaired]) -> Option<String> {
     (!parts.is_empty()).then(|| clean(&format!("Repaired: {}", parts.join("; "))))
 }
 
-/// Words the number of tables that were not compared because a side is not in the local clone.
+/// Describes the number of tables that were not compared because a side is not in the local clone.
 pub(super) fn unread(diff: &Diff) -> Option<String> {
     let sides = [
         (DiffSide::Base, "before"),

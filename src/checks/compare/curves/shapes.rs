@@ -39,7 +39,7 @@ pub(crate) struct Roughness {
     pub median: f64,
     /// Number of references that have enough of the slice's stretches.
     pub references: usize,
-    /// The largest number of the slice's stretches that a reference has.
+    /// The largest number of the slice's stretches of five points that a single reference has.
     pub stretches: usize,
 }
 

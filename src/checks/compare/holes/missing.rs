@@ -1,8 +1,8 @@
 //! The missing slices of a table, and the missing sizes of its slices.
 //!
-//! A slice is the whole table, the keys with one value of a part that is not an axis (`attn_dtype fp8`, `num_heads
-//! 8`), the keys with the same names, or the keys with the same names and shapes. The values of one further part of
-//! which the table serves nothing in a slice are missing together. Wide slices come before narrow ones, so that a
+//! A slice is the whole table, the keys with one value of a part that is not an axis (`attn_dtype fp8`, `num_heads 8`),
+//! the keys with the same names, or the keys with the same names and shapes. If the table serves no key of a slice with
+//! some values of one further part, these values are missing together. Wide slices come before narrow ones, so that a
 //! dtype without any row is reported once, and not once for each of its lengths.
 
 use std::collections::{BTreeMap, HashSet};
@@ -28,8 +28,8 @@ struct Slicing {
 }
 
 impl KeyGrid {
-    /// Finds slices and values that the table serves nothing of, each with at least `least` missing keys. Wide slices
-    /// come first, then those with most keys. Empty if the table serves none of the keys.
+    /// Finds slices of which the table serves no key with some values, each with at least `least` missing keys. Wide
+    /// slices come first, then those with most keys. Empty if the table serves no key at all.
     pub(crate) fn missing_together(&self, least: usize) -> Vec<MissingKeys> {
         let mut left: Vec<usize> = self.in_state(KeyState::Missing).collect();
         let mut found = Vec::new();

@@ -1,9 +1,9 @@
 //! Outliers: points far from their neighbours along every axis of their sweep.
 //!
-//! They are found in two ways. In its own table, a point must deviate by a factor that the steps of kernels hardly
-//! reach. In the ratio to other tables ([`super::curves`]), a much smaller factor is enough, since all tables have
-//! the steps; if this comparison is possible, it decides. Both ways make one finding per table, the worst points
-//! first.
+//! They are found in two ways. In its own table, a point must deviate by a large factor, which the steps of kernels
+//! hardly reach. In the ratio to other tables ([`super::curves`]), a much smaller factor is enough, since all tables
+//! have the steps of the kernels. If the ratio is known, it decides. Both ways lead to one finding per table, with the
+//! worst points first.
 
 mod finding;
 mod point;

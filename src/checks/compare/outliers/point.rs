@@ -64,7 +64,8 @@ impl OutlyingPoint {
         }
     }
 
-    /// Creates an outlier from a bend that other tables do not have. `reference` is the path of one of them.
+    /// Creates an outlier from a point off the line between its neighbours, which other tables do not have. `bend` is
+    /// its index, and `reference` is the path of one of the other tables.
     pub(crate) fn in_ratio_to_others(
         scores: &TableScores,
         bend: usize,

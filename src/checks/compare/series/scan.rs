@@ -70,12 +70,12 @@ pub(crate) struct Scan {
     pub stretches: Vec<(u8, [u32; 5])>,
 }
 
-/// A point that may be an outlier, a bend, or both.
+/// A point that may be an outlier, or off the line between its neighbours (a bend).
 struct ScanCandidate {
     row: u32,
     outlier: Option<OutlierCandidate>,
     may_bend: bool,
-    /// The logarithm of the deviation over the axes seen so far, the smallest; `None` if all series were too short.
+    /// The log of the smallest deviation over the axes walked so far; `None` if all series were too short.
     log_ratio: Option<f64>,
     axes: SmallVec<[AxisNeighbours; 2]>,
 }

@@ -40,7 +40,7 @@ pub(super) fn texts(scope: &TableScope<'_>, column: &str) -> BTreeSet<String> {
     named.map(|(name, _)| name.to_string()).collect()
 }
 
-/// The kernels that the points of each slice name.
+/// Returns the kernels named by the points of each slice.
 pub(super) fn kernels(
     scope: &TableScope<'_>,
     order: &[(u64, u32)],

@@ -157,7 +157,7 @@ impl<'a> RowsBelowBound<'a> {
         self.rows.iter().map(move |below| RowHit { row: below.row, grade })
     }
 
-    /// The bound with only those of its rows that a part has; `None` if the part has none of them.
+    /// Returns the bound with only its rows in a part; `None` if none of its rows is in the part.
     fn within(&self, part: &HitPart<'_>) -> Option<Self> {
         let rows: Vec<_> = self.rows.iter().copied().filter(|r| part.has(r.row)).collect();
         if rows.is_empty() {

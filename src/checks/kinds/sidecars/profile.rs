@@ -102,14 +102,14 @@ impl<'a> ProfileContext<'a> {
         if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
     }
 
-    /// Returns true if a file has a digest, or if its bytes are elsewhere.
+    /// Returns true if a file has a digest, or if its bytes are not in the clone.
     fn has(&self, entry: &Entry, digest: &str) -> bool {
         let source = self.state.source;
         let own = source.read(entry).ok().filter(|_| !source.is_in_lfs(&entry.path));
         own.is_none_or(|bytes| sha256(&bytes).eq_ignore_ascii_case(digest))
     }
 
-    /// A clause on a profile that differs from the first file of its name; `None` if it does not.
+    /// Returns a clause about a profile that differs from the first file of its name; `None` if it does not differ.
     fn other_copy(&self, profile: &Profile) -> Option<String> {
         let is_own = |copy: &&Entry| copy.name() == self.entry.name();
         let copies = Profile::files(self.state.catalog).filter(is_own);
@@ -117,8 +117,8 @@ impl<'a> ProfileContext<'a> {
         (!self.has(first, &profile.sha256)).then(|| format!("its copy {} differs", first.path))
     }
 
-    /// Clauses on folders without a copy of the profile: those of the tables that it lists, and those of tables whose
-    /// rows name it.
+    /// Returns clauses about folders without a copy of the profile: the folders of the tables that it lists, and of the
+    /// tables whose rows name it.
     fn missing_copies(&self, profile: &Profile, naming: &[NamingTable<'_>]) -> Vec<String> {
         let naming = naming.iter().filter(|table| table.ids.contains(&profile.sha256));
         let naming = naming.map(|table| table.file.entry.folder().to_owned());

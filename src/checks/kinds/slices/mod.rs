@@ -47,7 +47,7 @@ pub struct SliceSigns {
     flat: FlatLimits,
     ignored: IgnoredLimits,
     cliffs: CliffLimits,
-    /// The share of zeros from which on a table is reported in which single zeros are allowed.
+    /// The least share of latencies of 0 at which a table is reported, if its spec allows single zeros.
     zeros: f64,
 }
 

@@ -24,7 +24,7 @@ const ARROW_SCHEMA: &str = "ARROW:schema";
 #[derive(Debug)]
 pub(super) struct Footer {
     pub(super) rows: usize,
-    /// The schema, without row groups.
+    /// The metadata with the schema, but without row groups.
     pub(super) schema: FileMetadata,
     /// The Arrow schema in the encoding of the file; `None` if the file has none.
     pub(super) arrow: Option<String>,

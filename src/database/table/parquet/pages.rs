@@ -130,7 +130,7 @@ impl<'a> BoundedPages<'a> {
 /// The state of reading a column's pages.
 struct ColumnPages<'a> {
     leaf: &'a Descriptor,
-    /// The number of values so far, including nulls.
+    /// The number of values read so far, including nulls.
     values: usize,
     pages: Pages,
 }

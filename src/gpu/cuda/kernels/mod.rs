@@ -19,16 +19,16 @@ pub(crate) enum Kernel {
 pub(crate) enum Collective {
     /// Sum over all GPUs; each GPU gets the whole sum.
     AllReduce,
-    /// Concatenation of all GPUs' parts; each GPU gets all of it.
+    /// Concatenation of the parts of all GPUs; each GPU gets the whole result.
     AllGather,
     /// Sum over all GPUs; each GPU gets one part of the sum.
     ReduceScatter,
-    /// Exchange of parts: each GPU sends one part to each other GPU.
+    /// Exchange: each GPU sends a different part to each other GPU.
     Alltoall,
 }
 
 impl Kernel {
-    /// Names of the sizes that the operation needs.
+    /// Returns the names of the sizes that the operation needs.
     pub(crate) fn sizes(self) -> &'static [&'static str] {
         match self {
             Self::Product(product) => product.sizes(),
@@ -36,7 +36,7 @@ impl Kernel {
         }
     }
 
-    /// Element types of inputs and weights that the operation supports.
+    /// Returns the element types of inputs and weights that the operation supports.
     pub(crate) fn dtypes(self) -> &'static [Dtype] {
         match self {
             Self::Product(product) => product.dtypes(),
@@ -46,7 +46,7 @@ impl Kernel {
 }
 
 impl GpuOperation {
-    /// The operation's kernel.
+    /// Returns the kernel of the operation.
     pub(crate) fn kernel(self) -> Kernel {
         match self {
             Self::Gemm => Kernel::Product(Product::Gemm),
@@ -60,7 +60,7 @@ impl GpuOperation {
 }
 
 impl Work {
-    /// Bytes of memory that the measurement needs on each GPU.
+    /// Returns the bytes of memory that the measurement needs on each GPU.
     pub fn bytes(&self) -> u64 {
         match self.operation.kernel() {
             Kernel::Product(product) => {

@@ -1,4 +1,4 @@
-//! The matrix products on one GPU, through cuBLAS or cuBLASLt with the calls that PyTorch makes.
+//! The matrix products on one GPU, through cuBLAS or cuBLASLt, with the same calls that PyTorch makes.
 //!
 //! cuBLAS is column-major: a row-major `y[m,n] = x[m,k] W[n,k]ᵀ` is the column-major `yᵀ = W xᵀ` of n
 //! by m.
@@ -12,12 +12,13 @@ use crate::gpu::cuda::error::{CudaError, CudaResult};
 use crate::gpu::cuda::tensor::{Memory, Operands};
 use crate::gpu::work::{Dtype, Work};
 
-/// cuBLAS's names for what products use.
+/// cuBLAS's constants for the types and modes of a product.
 const BF16: sys::cudaDataType = sys::cudaDataType_t::CUDA_R_16BF;
 const FLOAT: sys::cublasComputeType_t = sys::cublasComputeType_t::CUBLAS_COMPUTE_32F;
 const DEFAULT: sys::cublasGemmAlgo_t = sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT_TENSOR_OP;
 
-/// Sizes of the batched product: x is [m, batch, k]; the recipe gives the strides of weights and output.
+/// The sizes of the batched product. Its x is [m, batch, k]; the recipe states the strides of weights and output in
+/// elements.
 const BATCHED: [&str; 9] = [
     "batch",
     "m",
@@ -39,11 +40,11 @@ pub(crate) enum Product {
     Bmm,
 }
 
-/// Enqueues one call of a product.
+/// A function that enqueues one call of a product.
 pub(crate) type Launch<'a> = Box<dyn Fn(Operands) -> CudaResult<()> + 'a>;
 
 impl Product {
-    /// Names of the sizes that the product needs.
+    /// Returns the names of the sizes that the product needs.
     pub(crate) fn sizes(self) -> &'static [&'static str] {
         match self {
             Self::Gemm => &["m", "n", "k"],
@@ -51,7 +52,7 @@ impl Product {
         }
     }
 
-    /// Element types of inputs and weights that the product supports.
+    /// Returns the element types of inputs and weights that the product supports.
     pub(crate) fn dtypes(self) -> &'static [Dtype] {
         match self {
             Self::Gemm => &[Dtype::Bfloat16, Dtype::Fp8],
@@ -59,8 +60,7 @@ impl Product {
         }
     }
 
-    /// Number of elements of one output, including the gaps of a strided output. Each element has 2
-    /// bytes.
+    /// Returns the number of elements of one output, including the gaps of a strided output. An element has 2 bytes.
     pub(crate) fn output(self, work: &Work) -> u64 {
         let far = |count: &str, step: &str| {
             work.size(count).saturating_sub(1).saturating_mul(work.size(step))
@@ -73,7 +73,7 @@ impl Product {
         }
     }
 
-    /// Plans the product.
+    /// Prepares the product, and returns the function that enqueues it.
     pub(crate) fn launch<'a>(
         self,
         blas: &'a Blas,
