@@ -12,7 +12,7 @@ use serde::Deserialize;
 pub(crate) use document::{DocumentSpec, Field, LISTED};
 pub use metric::MetricSpec;
 pub(crate) use metric::{Ideal, OF_LIST, TraceChart};
-pub(crate) use relation::{DerivedColumn, Relation, RelationRule, Threshold};
+pub(crate) use relation::{DerivedColumn, Relation, RelationRule, Thresholds};
 
 use crate::base::error::{Reason, Result};
 use crate::base::glob::{GlobScope, matcher};
