@@ -3,10 +3,14 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::expr::{Expr, ExprError, Lookup, Scope, Vals, Value, WholeNumbers};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-/// The formulas of a relation: one of `holds` and `equal` is given.
-#[derive(Clone, Copy)]
+use super::expr::{Expr, ExprError, Lookup, Scope, Vals, Value, WholeNumbers};
+use super::words::plural;
+
+/// The formulas of a relation. Without `holds` and `equal`, every row that `filter` selects breaks it.
+#[derive(Clone, Copy, Default)]
 pub(crate) struct RowRelation<'a> {
     /// The rows that are judged; `None` for all rows.
     pub filter: Option<&'a Expr>,
@@ -14,8 +18,8 @@ pub(crate) struct RowRelation<'a> {
     pub holds: Option<&'a Expr>,
     /// Two values that must be equal; `None` if `holds` is given.
     pub equal: Option<(&'a Expr, &'a Expr)>,
-    /// The factor that converts the first of the equal values into the unit of the second.
-    pub scale: f64,
+    /// The factor that converts the first of the equal values into the unit of the second; `None` for 1.
+    pub scale: Option<f64>,
     /// The fraction of the larger value by which the equal values may differ.
     pub within: f64,
 }
@@ -30,14 +34,15 @@ pub(crate) struct Rounded<'a> {
 }
 
 impl<'a> RowRelation<'a> {
-    /// The names of the columns that the relation compares.
-    fn compared(&self) -> BTreeSet<&'a str> {
+    /// The formulas of which every value must be known.
+    fn compared(&self) -> impl Iterator<Item = &'a Expr> {
         let equal = self.equal.into_iter().flat_map(|(left, right)| [left, right]);
-        self.holds.into_iter().chain(equal).flat_map(Expr::columns).collect()
+        let own = self.filter.filter(|_| self.holds.is_none() && self.equal.is_none());
+        self.holds.into_iter().chain(equal).chain(own)
     }
 
-    /// Returns the rows that break the relation, ascending. A row is only judged if all values that the
-    /// relation compares are known.
+    /// Returns the rows that break the relation, ascending. A row is only judged if all values that `holds` and
+    /// `equal` read are known; without them, all values that `filter` reads.
     ///
     /// # Errors
     ///
@@ -45,17 +50,18 @@ impl<'a> RowRelation<'a> {
     pub(crate) fn broken_rows(
         &self,
         scope: &dyn Scope,
-        is_known: &dyn Fn(&str, usize) -> bool,
         rounded: &Rounded<'_>,
     ) -> Result<Vec<usize>, ExprError> {
         let filter = self.filter.map(|filter| filter.mask(scope)).transpose()?;
-        let compared = self.compared();
         let mut open: Vec<usize> = (0..scope.rows())
             .filter(|row| filter.as_ref().is_none_or(|mask| mask.get(*row)))
-            .filter(|row| compared.iter().all(|name| is_known(name, *row)))
             .collect();
         if open.is_empty() {
             return Ok(open);
+        }
+        for formula in self.compared() {
+            let nulls = formula.nulls(scope)?;
+            open.retain(|row| !nulls.iter().any(|nulls| nulls.get(*row)));
         }
         if let Some(holds) = self.holds {
             let holds = holds.mask(scope)?;
@@ -63,7 +69,8 @@ impl<'a> RowRelation<'a> {
         }
         if let Some((left, right)) = self.equal {
             let (left, right) = (left.numbers(scope)?, right.numbers(scope)?);
-            let pair = |row: usize| (left.get(row) * self.scale, right.get(row));
+            let scale = self.scale.unwrap_or(1.0);
+            let pair = |row: usize| (left.get(row) * scale, right.get(row));
             let difference = |row: usize| (pair(row).0 - pair(row).1).abs();
             let within = |row: usize| self.within * pair(row).0.abs().max(pair(row).1.abs());
             // A value that cannot be computed (0 / 0) is not judged.
@@ -88,9 +95,10 @@ impl<'a> RowRelation<'a> {
         let Some((left, right)) = self.equal.filter(|_| !rows.is_empty()) else { return Ok(sums) };
         let differences = |scope: &dyn Scope| -> Result<Vec<f64>, ExprError> {
             let (left, right) = (left.numbers(scope)?, right.numbers(scope)?);
-            Ok(rows.iter().map(|row| left.get(*row) * self.scale - right.get(*row)).collect())
+            let scale = self.scale.unwrap_or(1.0);
+            Ok(rows.iter().map(|row| left.get(*row) * scale - right.get(*row)).collect())
         };
-        let mut read = self.compared();
+        let mut read: BTreeSet<&str> = self.compared().flat_map(Expr::columns).collect();
         for (name, formula) in rounded.derived.iter().rev() {
             if read.contains(name) {
                 read.extend(formula.columns());
@@ -102,8 +110,9 @@ impl<'a> RowRelation<'a> {
             let mut most = vec![0.0f64; rows.len()];
             for sign in [-1.0, 1.0] {
                 let shifted = |row: usize| values.get(row) + sign * halves[row];
-                let mut shifted =
-                    ShiftedScope::new(scope, name, (0..scope.rows()).map(shifted).collect());
+                let shifted = (0..scope.rows()).map(shifted).collect();
+                let columns = BTreeMap::from([(*name, shifted)]);
+                let mut shifted = ShiftedScope { scope, columns };
                 for (name, formula) in &rounded.derived {
                     let values = formula.numbers(&shifted)?;
                     let values = (0..scope.rows()).map(|row| values.get(row)).collect();
@@ -119,16 +128,40 @@ impl<'a> RowRelation<'a> {
     }
 }
 
+/// A sentence about a row, in which `{name}` stands for the row's value of that name.
+#[derive(Debug, Default, Clone, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Sentence(String);
+
+impl Sentence {
+    /// Returns the names of the values that the sentence contains.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.split('{').skip(1).map(|part| part.split_once('}').map_or(part, |(name, _)| name))
+    }
+
+    /// Words the sentence about the first of several rows, whose `value` of a name is given in words.
+    pub(crate) fn of_first(&self, rows: usize, value: impl Fn(&str) -> String) -> String {
+        let mut parts = self.0.split('{');
+        let mut said = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (name, rest) = part.split_once('}').unwrap_or((part, ""));
+            said += &value(name);
+            said += rest;
+        }
+        // A dotted name is of something that all rows share.
+        let differs = self.names().any(|name| !name.contains('.'));
+        match rows {
+            1 => said,
+            _ if differs => format!("{said} (first of {} with this problem)", plural(rows, "row")),
+            _ => format!("{said} ({})", plural(rows, "row")),
+        }
+    }
+}
+
 /// A scope that replaces the values of one number column of another scope.
 struct ShiftedScope<'a> {
     scope: &'a dyn Scope,
     columns: BTreeMap<&'a str, Vec<f64>>,
-}
-
-impl<'a> ShiftedScope<'a> {
-    fn new(scope: &'a dyn Scope, name: &'a str, values: Vec<f64>) -> Self {
-        Self { scope, columns: BTreeMap::from([(name, values)]) }
-    }
 }
 
 impl Scope for ShiftedScope<'_> {
@@ -147,8 +180,8 @@ impl Scope for ShiftedScope<'_> {
         self.scope.whole(name).filter(|_| !self.columns.contains_key(name))
     }
 
-    fn field(&self, path: &str) -> Option<f64> {
-        self.scope.field(path)
+    fn fields(&self, path: &str) -> Vals<'_, f64> {
+        self.scope.fields(path)
     }
 
     fn lookup(&self, function: &Lookup, text: &str) -> Option<f64> {

@@ -9,8 +9,9 @@ use crate::checks::compare::{
 };
 use crate::checks::kinds::traces::TraceCheck;
 use crate::checks::kinds::{
-    bounds, decoding, deleted, duplicates, excused, facts, header, identities, identity, moved,
-    placement, power, predictions, reuse, sidecars, slices, synthetic, systems, values, waivers,
+    bounds, condition, decoding, deleted, duplicates, excused, facts, header, identities, identity,
+    moved, placement, power, predictions, reuse, sidecars, slices, synthetic, systems, values,
+    waivers,
 };
 
 /// A kind of check with its parameters, as a rule file gives them.
@@ -45,8 +46,6 @@ pub enum Check {
     KeyRange(values::KeyRange),
     /// Power readings that exceed the limit.
     PowerRange(power::PowerMeter),
-    /// Power limits that differ from the rating of the system's GPU.
-    PowerLimit(power::LimitTolerance),
     /// Power that no meter reads.
     PowerImplausible(power::PowerSigns),
     /// Power columns in which some rows have no reading.
@@ -119,6 +118,8 @@ pub enum Check {
     PlannerRefuses,
     /// Faults of traces: cards, configs, metric files.
     Trace(TraceCheck),
+    /// Rows that fulfil a condition.
+    Where(condition::RowCondition),
 }
 
 impl Check {
@@ -139,7 +140,6 @@ impl Check {
             Self::Derived => &identities::IdentityCheck,
             Self::KeyRange(range) => range,
             Self::PowerRange(meter) => meter,
-            Self::PowerLimit(tolerance) => tolerance,
             Self::PowerImplausible(signs) => signs,
             Self::PowerCoverage => &power::PartialPower,
             Self::DuplicateKey(conflict) => conflict,
@@ -176,6 +176,7 @@ impl Check {
             Self::PredictionMoved(moved) => moved,
             Self::PlannerRefuses => &predictions::PlannerRefuses,
             Self::Trace(trace) => trace,
+            Self::Where(rows) => rows,
         }
     }
 

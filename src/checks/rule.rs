@@ -11,7 +11,7 @@ use crate::base::error::{Error, Result, unknown};
 use crate::base::{published, yaml};
 use crate::database::table::ReadsRecord;
 use crate::findings::{Confidence, Severity};
-use crate::specs::{Library, SpecFile, read_all};
+use crate::specs::{Library, SpecFile, Specs, read_all};
 
 /// A rule: its texts, its severity, the check that applies it, and two examples.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -173,6 +173,22 @@ impl Rules {
         }
         let rules = read_all(library.rules(), |file| by_id(parse(file)?, file))?;
         Ok(Self(rules.into_iter().collect()))
+    }
+
+    /// Refuses conditions of overlaid rules that read what their tables lack. Tests check the embedded ones.
+    ///
+    /// # Errors
+    ///
+    /// At the first such rule; the error names its file and line.
+    pub(crate) fn check(&self, specs: &Specs) -> Result<()> {
+        // A later file replaces the rule of an earlier one.
+        let files: BTreeMap<_, _> = specs.library.rules().map(|file| (file.stem(), file)).collect();
+        for (id, file) in files.into_iter().filter(|(_, file)| !file.shipped) {
+            if let Check::Where(rows) = &self.get(id)?.check {
+                rows.check(specs).map_err(|why| file.malformed(why))?;
+            }
+        }
+        Ok(())
     }
 
     /// All rules in the order of their ids.

@@ -133,6 +133,7 @@ impl Settings {
             })?;
         }
         settings.specs = Specs::read(library)?;
+        settings.rules.check(&settings.specs)?;
         if let Some(path) = baseline {
             let bad = |why: Reason| {
                 Error::new(format!("{}: {why}", path.display()), "--write-baseline writes one")

@@ -82,6 +82,8 @@ pub(crate) struct ComparedRows {
     pub matched: Option<Arc<RowMatch>>,
     /// Changed facts that affect the judgement of rows.
     pub facts: NewFacts,
+    /// True if the table's sidecar changed.
+    pub has_new_sidecar: bool,
     /// True if the base has the table at another path.
     pub moved: bool,
 }
@@ -142,7 +144,7 @@ impl<'a> RowStates<'a> {
                 NewFacts::None => false,
                 NewFacts::System => reads.system,
                 NewFacts::All => true,
-            };
+            } || rows.has_new_sidecar && reads.sidecar();
         }
         Self { change, bits, has_new_facts, known: HashMap::new(), worst_before: None }
     }

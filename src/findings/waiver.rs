@@ -11,17 +11,15 @@
 //!   until: 2027-06-30
 //! ```
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use globset::GlobMatcher;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value as Json;
 
 use crate::base::error::{Error, Reason, nearest, unknown};
-use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
+use crate::base::expr::{Expr, ExprError, Scope, Vals, Value};
 use crate::base::glob::{GlobScope, matcher};
 use crate::findings::Finding;
 
@@ -248,33 +246,16 @@ fn holds(waiver: &Waiver, finding: &Finding) -> Result<bool, ExprError> {
 struct FindingFacts<'a>(&'a Finding);
 
 impl Scope for FindingFacts<'_> {
-    fn rows(&self) -> usize {
-        1
-    }
-
     fn column(&self, name: &str) -> Option<Value<'_>> {
-        let text = |t: &str| Value::Text(Vals::One(0), Cow::Owned(vec![t.into()]));
-        match (name, self.0.evidence.get(name)) {
+        match name {
             // All rows count, even if the finding reports only the new or the old ones.
-            ("rows", _) => {
+            "rows" => {
                 let rows = self.0.all_rows.unwrap_or(self.0.rows);
                 Some(Value::Number(Vals::One(rows as f64)))
             }
-            ("severity", _) => Some(text(self.0.severity.name())),
-            (_, Some(Json::Number(n))) => {
-                Some(Value::Number(Vals::One(n.as_f64().unwrap_or(f64::NAN))))
-            }
-            (_, Some(Json::String(t))) => Some(text(&t)),
-            _ => None,
+            "severity" => Some(Value::text(self.0.severity.name())),
+            _ => self.0.evidence.get(name).map(|value| Value::of_json(&value)),
         }
-    }
-
-    fn field(&self, _: &str) -> Option<f64> {
-        None
-    }
-
-    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
-        None
     }
 }
 

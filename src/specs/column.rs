@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::base::expr::{Lookup, Scope, Vals, Value};
+use crate::base::expr::{Scope, Vals, Value};
 
 /// The kind of values in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,14 +84,6 @@ impl<F: Fn(&str) -> Option<Value<'static>>> Scope for NoRows<F> {
 
     fn column(&self, name: &str) -> Option<Value<'_>> {
         self.0(name)
-    }
-
-    fn field(&self, _: &str) -> Option<f64> {
-        None
-    }
-
-    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
-        None
     }
 }
 

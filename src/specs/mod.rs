@@ -54,8 +54,8 @@ pub use loader::{Codec, LoaderFacts, LoaderFiles, StoredType};
 pub use noise::{Noise, NoiseBand, NoiseBands};
 pub use shipped::{ShippedFacts, ShippedList};
 pub use table::{
-    Bound, Bucket, Doubt, Filling, Guard, IDENTITY, Identity, KeyPart, PLACE, Seal, SealPlace,
-    Serves, TableSpec,
+    Bound, Bucket, Filling, Guard, IDENTITY, Identity, KeyPart, PLACE, Seal, SealPlace, Serves,
+    TableSpec,
 };
 
 use crate::base::error::{Error, Result};

@@ -95,16 +95,6 @@ pub struct Bound {
     pub working_set: Option<Expr>,
 }
 
-/// Rows that are not what they seem.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Doubt {
-    /// The rows in doubt.
-    pub rows: Expr,
-    /// The description of the problem, which follows the number of rows in a sentence: `5 rows …`.
-    pub says: String,
-}
-
 /// A relation between the values of each row: a rate and its time, a minimum and a median.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -223,8 +213,6 @@ pub struct TableSpec {
     pub is_sparse: bool,
     /// True if the planner reads the table to predict a model's step times.
     pub is_read_by_models: bool,
-    /// Conditions that select suspicious rows, each with the problem in words.
-    pub doubts: Vec<Doubt>,
     /// The file beside the table that seals it; `None` if the loader does not need a seal.
     pub seal: Option<Seal>,
     /// The kernels whose rows the loader stores separately; `None` unless the judged tree states the kernel that the
@@ -272,9 +260,11 @@ impl TableSpec {
     }
 
     /// Returns a scope without rows that has the spec's column types.
-    pub(super) fn types(&self) -> impl Scope {
+    pub(crate) fn types(&self) -> impl Scope {
         NoRows(|name: &str| {
-            Some(match self.column(name).map_or(ColumnKind::Text, |c| c.kind) {
+            let kind = self.column(name).map_or(ColumnKind::Text, |c| c.kind);
+            // A field of the sidecar has any type.
+            (!name.contains('.')).then_some(match kind {
                 ColumnKind::Text => NO_TEXTS,
                 ColumnKind::Bool => NO_FLAGS,
                 ColumnKind::Int | ColumnKind::Number | ColumnKind::Measure(_) => NO_NUMBERS,
@@ -287,10 +277,9 @@ impl TableSpec {
         let parts = self.key.iter().chain(&self.latency).map(|p| &p.value);
         let rest = self.filter.iter().chain(&self.require).chain(self.zero.values());
         let buckets = self.buckets.iter().map(|b| &b.rows);
-        let doubts = self.doubts.iter().map(|d| &d.rows);
         let bounds = self.bounds.iter().flat_map(|b| b.working_set.iter().chain([&b.seconds]));
         let identities = self.identities.iter().flat_map(Identity::formulas);
-        parts.chain(rest).chain(buckets).chain(bounds).chain(doubts).chain(identities)
+        parts.chain(rest).chain(buckets).chain(bounds).chain(identities)
     }
 
     /// Returns the measured columns except power, with their units.

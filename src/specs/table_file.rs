@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::column::{ColumnKind, ColumnSpec, Unit};
 use super::table::{
-    Bound, Bucket, Doubt, Filling, Guard, IDENTITY, Identity, KeyPart, Seal, Serves, TableSpec,
+    Bound, Bucket, Filling, Guard, IDENTITY, Identity, KeyPart, Seal, Serves, TableSpec,
 };
 use crate::base::error::Reason;
 use crate::base::expr::Expr;
@@ -87,9 +87,6 @@ struct TableEntry {
     /// The identity columns that the table has; by default all.
     #[serde(default)]
     identity: Option<Vec<String>>,
-    /// Rows that are not what they seem.
-    #[serde(default)]
-    doubts: Vec<Doubt>,
     /// True if tables contain any points and not a grid, so that none is missing.
     #[serde(default)]
     sparse: bool,
@@ -228,7 +225,6 @@ impl TableEntry {
             identity: self.identity.unwrap_or_else(|| IDENTITY.map(str::to_owned).to_vec()),
             is_sparse: self.sparse,
             is_read_by_models: self.read_by_models,
-            doubts: self.doubts,
             seal: self.seal,
             lanes: None,
             kernels: None,

@@ -117,20 +117,20 @@ impl<'a> Findings<'a> {
     ) -> Result<(), ExprError> {
         self.problems(document, of.invalid);
         let TraceDocument { path, frame, lines, .. } = document;
-        for broken in broken(&spec.relations, &spec.derive, frame, &spec.thresholds)? {
-            let relation = broken.relation;
+        let thresholds = &spec.thresholds;
+        for (relation, _) in broken(&spec.relations, &spec.derive, frame, thresholds)? {
             let check = of.of_relation(relation.finds);
-            let values = broken.values(frame, 0);
+            let values = relation.values(frame, 0);
             // The line of the first column named in the sentence, else the first line of any column
             // read.
-            let named = broken.named().find_map(|name| lines.get(name));
+            let named = relation.says.names().find_map(|name| lines.get(name));
             let line = named.or(values.iter().filter_map(|(name, _)| lines.get(name)).min());
-            let message = broken.says(frame, 0) + &at(line.copied());
+            let message = relation.message(frame, &[0], thresholds) + &at(line.copied());
             let finding = self.finding(check, relation.severity, path, message);
             let finding = finding.map(|finding| {
                 let mut finding = finding.at_line(line.copied());
                 finding.evidence.extend(values);
-                finding.evidence.extend(broken.grounds());
+                finding.evidence.extend(relation.grounds(thresholds));
                 finding
             });
             self.add(finding, &relation.id.value);
@@ -187,7 +187,7 @@ impl<'a> Findings<'a> {
         if let Some(place) = place.filter(|p| *p != document.dir_name) {
             subjects.push(("trace_url", place, Some(Severity::Warning)));
         }
-        let view = FrameView { frame: &document.frame, system: None, thresholds: &spec.thresholds };
+        let view = FrameView { frame: &document.frame, thresholds: &spec.thresholds };
         for part in &spec.names {
             let mut values = Vec::new();
             for formula in &part.is {
@@ -215,10 +215,10 @@ impl<'a> Findings<'a> {
     /// Adds a finding if no system describes a card's accelerator.
     pub(crate) fn accelerator(&mut self, card: &TraceDocument<'_>, specs: &TraceSpecs) {
         let Some(name) = card.text("accelerator") else { return };
-        let (severity, why) = match specs.system(name) {
-            Some(Some(_)) => return,
-            Some(None) => (Severity::Info, "no system file describes the accelerator"),
-            None => (Severity::Warning, "this program does not know the accelerator"),
+        let (severity, why) = match (specs.accelerators.known(name), specs.system(name)) {
+            (_, Some(_)) => return,
+            (Some(_), None) => (Severity::Info, "no system file describes the accelerator"),
+            (None, None) => (Severity::Warning, "this program does not know the accelerator"),
         };
         let line = card.lines.get("accelerator").copied();
         let name = brief(name);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::spec::{DerivedColumn, Threshold};
+use super::spec::{DerivedColumn, Thresholds};
 use super::tree::brief;
-use crate::base::expr::{ExprError, Lookup, NULL_CODE, Scope, Vals, Value};
+use crate::base::expr::{ExprError, NULL_CODE, Scope, Vals, Value};
 use crate::specs::system::System;
 
 /// The value of one column in one row.
@@ -118,11 +118,11 @@ impl<'a> Frame<'a> {
     pub(crate) fn derive(
         &mut self,
         derived: &[DerivedColumn],
-        thresholds: &BTreeMap<String, Threshold>,
+        thresholds: &Thresholds,
     ) -> Result<(), ExprError> {
         for column in derived {
             let cells = {
-                let view = FrameView { frame: self, system: None, thresholds };
+                let view = FrameView { frame: self, thresholds };
                 let values = column.is.numbers(&view)?;
                 let cell = |n: f64| if n.is_nan() { TraceCell::Null } else { TraceCell::Number(n) };
                 (0..self.rows).map(|row| cell(values.get(row))).collect()
@@ -133,11 +133,10 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// A frame as a formula's scope: its columns, the figures of one system and the thresholds.
+/// A frame as a formula's scope: its columns, the figures of each row's system and the thresholds.
 pub(crate) struct FrameView<'a> {
     pub frame: &'a Frame<'a>,
-    pub system: Option<&'a System>,
-    pub thresholds: &'a BTreeMap<String, Threshold>,
+    pub thresholds: &'a Thresholds,
 }
 
 impl Scope for FrameView<'_> {
@@ -165,14 +164,12 @@ impl Scope for FrameView<'_> {
         Some(Value::Number(Vals::Rows(cells.iter().map(number).collect())))
     }
 
-    fn field(&self, path: &str) -> Option<f64> {
-        match path.strip_prefix("threshold.") {
-            Some(name) => self.thresholds.get(name).map(|t| t.value),
-            None => self.system?.figure(path),
+    fn fields(&self, path: &str) -> Vals<'_, f64> {
+        if let Some(name) = path.strip_prefix("threshold.") {
+            return Vals::One(self.thresholds.get(name).map_or(f64::NAN, |t| t.value));
         }
-    }
-
-    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
-        None
+        let figure = |system: &Option<&System>| system.and_then(|system| system.figure(path));
+        let figures = self.frame.systems.iter().map(|system| figure(system).unwrap_or(f64::NAN));
+        Vals::Rows(figures.collect())
     }
 }

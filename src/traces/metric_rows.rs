@@ -71,7 +71,7 @@ pub(crate) fn frame<'a>(
             assumed.insert(row);
         }
         let name = stated.or(spec.accelerator.as_deref());
-        systems.push(name.and_then(|name| specs.known_system(name)));
+        systems.push(name.and_then(|name| specs.system(name)));
     }
     (frame.systems, frame.assumed) = (systems, assumed);
     frame.derive(&spec.derive, &spec.thresholds)?;

@@ -7,13 +7,13 @@ use serde_json::Value as Json;
 use super::findings::METRICS;
 use super::metric_rows::{frame, scale};
 use super::reader::{MetricRows, read};
-use super::relation::{BrokenRelation, broken};
-use super::spec::Presence;
+use super::relation::broken;
+use super::spec::{Presence, Relation};
 use super::{
     Findings, Frame, MetricSpec, TraceDocument, TraceFile, TraceKind, TraceSpecs, brief, split,
 };
 use crate::base::expr::ExprError;
-use crate::base::words::{names, plural, plural_verb};
+use crate::base::words::{names, plural_verb};
 use crate::checks::kinds::traces::TraceCheck;
 use crate::findings::{EXAMPLES, Example, Severity};
 
@@ -155,12 +155,12 @@ impl Metrics<'_, '_> {
 
     fn relations(&self, findings: &mut Findings<'_>) -> Result<(), ExprError> {
         let (spec, frame) = (self.spec, self.frame);
-        for broken in broken(&spec.relations, &spec.derive, frame, &spec.thresholds)? {
-            let of_machine = !broken.relation.figures().is_empty();
+        for (relation, rows) in broken(&spec.relations, &spec.derive, frame, &spec.thresholds)? {
+            let of_machine = relation.reads_figures();
             let assumed = |row: &usize| of_machine && frame.assumed.contains(row);
-            let (assumed, stated) = broken.rows.iter().copied().partition(assumed);
-            self.broken(findings, &broken, stated, None);
-            self.broken(findings, &broken, assumed, spec.accelerator.as_deref());
+            let (assumed, stated) = rows.into_iter().partition(assumed);
+            self.broken(findings, relation, stated, None);
+            self.broken(findings, relation, assumed, spec.accelerator.as_deref());
         }
         Ok(())
     }
@@ -170,23 +170,15 @@ impl Metrics<'_, '_> {
     fn broken(
         &self,
         findings: &mut Findings<'_>,
-        broken: &BrokenRelation<'_>,
+        relation: &Relation,
         rows: Vec<usize>,
         assumed: Option<&str>,
     ) {
-        let relation = broken.relation;
         let check = METRICS.of_relation(relation.finds);
-        let Some(first) = rows.first() else { return };
-        let first = broken.says(self.frame, *first);
-        let count = plural(rows.len(), "row");
-        let mut message = match (self.rows.rows, rows.len()) {
-            (1, _) | (_, 1) => first,
-            // The values in the sentence are only those of the first row.
-            _ if broken.named().next().is_some() => {
-                format!("{first} (first of {count} with this problem)")
-            }
-            _ => format!("{first} ({count})"),
-        };
+        if rows.is_empty() {
+            return;
+        }
+        let mut message = relation.message(self.frame, &rows, &self.spec.thresholds);
         let mut severity = relation.severity;
         let mut of = relation.id.value.clone();
         if let Some(name) = assumed {
@@ -194,8 +186,8 @@ impl Metrics<'_, '_> {
             severity = Some(severity.unwrap_or(Severity::Warning).at_most(Severity::Warning));
             of += " assumed";
         }
-        let values = |row: usize| broken.values(self.frame, row);
-        let grounds = broken.grounds();
+        let values = |row: usize| relation.values(self.frame, row);
+        let grounds = relation.grounds(&self.spec.thresholds);
         let finding = RowFinding::new(check, &of, message, rows, &values);
         self.add(findings, RowFinding { severity, grounds, ..finding });
     }

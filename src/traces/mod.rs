@@ -199,7 +199,7 @@ fn judge_files(
         };
         let dir_name = asked.dir_name(split(path).1);
         let mut document = document_reader::read(file, dir_name, spec, &root);
-        let system = document.text("accelerator").and_then(|name| specs.known_system(name));
+        let system = document.text("accelerator").and_then(|name| specs.system(name));
         document.frame.systems = vec![system];
         document.frame.derive(&spec.derive, &spec.thresholds)?;
         findings.document(&document, spec, of)?;

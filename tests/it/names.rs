@@ -26,7 +26,7 @@ const FOREIGN: [&str; 34] = [
     "full-ci-selection-cases",
     "inferno-flamegraph",
     "operation_identity",
-    "power-limit-strict",
+    "power-throttled",
     "power_schema",
     "rank-3",
     "readable_artifact",

@@ -145,7 +145,7 @@ fn a_misspelt_waiver_is_an_error_with_the_nearest() {
     assert_eq!(runs.map(super::common::Run::code), [2; 3]);
     insta::assert_snapshot!(runs.map(|run| redact(&run.err())).join("\n"), @r#"
     perfdb-gate: .perfdb-gate/waivers.yaml: no rule matches 'key-out-of-rang'
-    hint: did you mean key-out-of-range? known: below-speed-of-light, copied-table, coverage-hole, data-deleted, derived-contradiction, device-mismatch, duplicate-key, excused-by-change, facts-invalid, far-above-bound, framework-mismatch, header-mismatch, key-out-of-range, latency-drop, latency-moved, latency-not-finite, latency-not-positive, latency-spike, legacy-marker, lfs-pointer, … (60 in total)
+    hint: did you mean key-out-of-range? known: below-speed-of-light, copied-table, coverage-hole, data-deleted, derived-contradiction, device-mismatch, duplicate-key, excused-by-change, facts-invalid, far-above-bound, framework-mismatch, header-mismatch, key-out-of-range, kv-cache-not-filled, latency-drop, latency-moved, latency-not-finite, latency-not-positive, latency-spike, legacy-marker, … (61 in total)
 
     perfdb-gate: .perfdb-gate/waivers.yaml: the condition of the waiver of key-out-of-range uses row, which the findings of this rule do not have
     hint: did you mean rows? known: rows, rows_by_kind, severity

@@ -229,6 +229,7 @@ fn rule_ids_are_the_contract() {
     framework-mismatch
     header-mismatch
     key-out-of-range
+    kv-cache-not-filled
     latency-drop
     latency-moved
     latency-not-finite

@@ -1,6 +1,7 @@
 //! Evaluates formulas, a whole column at a time.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::node::{Compare, ExprNode, Function, Math};
@@ -15,7 +16,7 @@ impl ExprNode {
             Self::Bool(b) => Value::Bool(Vals::One(*b)),
             Self::Null => Value::Number(Vals::One(f64::NAN)),
             Self::Column(name) => scope.column(name).unwrap_or(Value::Number(Vals::One(f64::NAN))),
-            Self::Field(path) => Value::Number(Vals::One(scope.field(path).unwrap_or(f64::NAN))),
+            Self::Field(path) => Value::Number(scope.fields(path)),
             Self::Neg(a) => Value::Number(a.numbers(scope)?.map(|v| -v)),
             Self::Not(a) => Value::Bool(a.bools(scope)?.map(|v| !v)),
             Self::Math(op, a, b) => {
@@ -47,11 +48,7 @@ impl ExprNode {
                 })
             }
             Self::Like(a, pattern) => Value::Bool(text::like(a.eval(scope)?, pattern)?),
-            Self::IsNull(a) => Value::Bool(match a.eval(scope)? {
-                Value::Number(n) => n.map(f64::is_nan),
-                Value::Text(codes, _) => codes.map(|c| c == NULL_CODE),
-                Value::Bool(b) => b.map(|_| false),
-            }),
+            Self::IsNull(a) => Value::Bool(a.eval(scope)?.nulls()),
             Self::Case(arms, otherwise) => case(arms, otherwise, scope)?,
             Self::Call(function, args) => call(*function, args, scope)?,
             Self::Cast(a) => Value::Number(text::number(a.eval(scope)?)),
@@ -60,6 +57,23 @@ impl ExprNode {
                 Value::Number(text::lookup(a.eval(scope)?, |t| scope.lookup(function, t))?)
             }
         })
+    }
+
+    /// Returns for each input that must be known in which rows it is null: a column, field or lookup that `IS NULL` and
+    /// `coalesce` do not ask about.
+    pub(super) fn nulls(&self, scope: &dyn Scope) -> Result<Vec<Vals<'static, bool>>, String> {
+        let (mut inputs, mut asked) = (BTreeMap::new(), BTreeSet::new());
+        self.visit(&mut |node| match node {
+            Self::IsNull(_) | Self::Call(Function::Coalesce, _) => {
+                node.visit(&mut |inner| asked.extend([format!("{inner:?}")]));
+            }
+            Self::Column(_) | Self::Field(_) | Self::Lookup(..) => {
+                inputs.extend([(format!("{node:?}"), node)]);
+            }
+            _ => {}
+        });
+        inputs.retain(|name, _| !asked.contains(name));
+        inputs.values().map(|node| Ok(node.eval(scope)?.nulls())).collect()
     }
 
     pub(super) fn numbers<'a>(&'a self, scope: &'a dyn Scope) -> Result<Vals<'a, f64>, String> {

@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use sqlparser::ast;
 
-use super::Lookup;
 use super::node::{Compare, ExprNode, Function, Math};
+use super::{Lookup, SIDECAR};
 
 /// The maximal number of nodes of a formula; the largest known formula has 60. The limit protects the stack
 /// from long chains of operators. It also bounds the copies that IN, BETWEEN and CASE make of their operand,
@@ -26,7 +26,9 @@ fn lower(e: &ast::Expr, left: &Cell<usize>) -> Result<ExprNode, String> {
         E::Identifier(name) => ExprNode::Column(name.value.clone()),
         E::CompoundIdentifier(parts) => {
             let parts: Vec<&str> = parts.iter().map(|p| p.value.as_str()).collect();
-            ExprNode::Field(parts.join("."))
+            let name = parts.join(".");
+            // Figures are numbers; a sidecar has texts, too, as columns do.
+            if parts[0] == SIDECAR { ExprNode::Column(name) } else { ExprNode::Field(name) }
         }
         E::Value(v) => match &v.value {
             ast::Value::Number(n, _) => {

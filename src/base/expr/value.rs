@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::base::words::Figure;
+
 /// The value of an expression: one for all rows, or one per row.
 #[derive(Debug, Clone)]
 pub enum Value<'a> {
@@ -12,6 +14,41 @@ pub enum Value<'a> {
     Bool(Vals<'a, bool>),
     /// Text: codes into a dictionary, [`NULL_CODE`] where null.
     Text(Vals<'a, u32>, Cow<'a, [Arc<str>]>),
+}
+
+impl Value<'_> {
+    /// Returns one text for all rows.
+    pub(crate) fn text(text: &str) -> Self {
+        Self::Text(Vals::One(0), Cow::Owned(vec![text.into()]))
+    }
+
+    /// Returns a JSON text, number or flag for all rows; null for anything else.
+    pub(crate) fn of_json(value: &serde_json::Value) -> Self {
+        match (value, value.as_bool()) {
+            (serde_json::Value::String(text), _) => Self::text(text),
+            (_, Some(flag)) => Self::Bool(Vals::One(flag)),
+            _ => Self::Number(Vals::One(value.as_f64().unwrap_or(f64::NAN))),
+        }
+    }
+
+    /// Returns for each row whether the value is null.
+    pub(super) fn nulls(&self) -> Vals<'static, bool> {
+        match self {
+            Self::Number(numbers) => numbers.map(f64::is_nan),
+            Self::Text(codes, _) => codes.map(|code| code == NULL_CODE),
+            Self::Bool(flags) => flags.map(|_| false),
+        }
+    }
+
+    /// Returns the value of a row in words; `None` for null.
+    pub(crate) fn shown(&self, row: usize) -> Option<String> {
+        match self {
+            Self::Number(numbers) if numbers.get(row).is_nan() => None,
+            Self::Number(numbers) => Some(Figure(numbers.get(row)).to_string()),
+            Self::Text(codes, texts) => texts.get(codes.get(row) as usize).map(ToString::to_string),
+            Self::Bool(flags) => Some(flags.get(row).to_string()),
+        }
+    }
 }
 
 /// The dictionary code of a null text.
@@ -91,18 +128,30 @@ impl<T: Copy> Vals<'_, T> {
 /// The source of the values that names in a formula refer to.
 pub trait Scope {
     /// Returns the number of rows in every column.
-    fn rows(&self) -> usize;
+    fn rows(&self) -> usize {
+        1
+    }
     /// Returns the column of that name, or `None` if the table lacks it.
-    fn column(&self, name: &str) -> Option<Value<'_>>;
+    fn column(&self, _name: &str) -> Option<Value<'_>> {
+        None
+    }
     /// Returns the column of that name without conversion, or `None` unless it contains whole numbers without
     /// nulls.
     fn whole(&self, _name: &str) -> Option<WholeNumbers<'_>> {
         None
     }
     /// Returns the value of a dotted name such as `gpu.mem_bw`, or `None` if the system lacks it.
-    fn field(&self, path: &str) -> Option<f64>;
+    fn field(&self, _path: &str) -> Option<f64> {
+        None
+    }
+    /// Returns the value of a dotted name in each row, NaN where the row's system lacks it.
+    fn fields(&self, path: &str) -> Vals<'_, f64> {
+        Vals::One(self.field(path).unwrap_or(f64::NAN))
+    }
     /// Returns the number that `function` assigns to a text of a column, or `None` if it is unknown.
-    fn lookup(&self, function: &Lookup, text: &str) -> Option<f64>;
+    fn lookup(&self, _function: &Lookup, _text: &str) -> Option<f64> {
+        None
+    }
 }
 
 /// A function that maps a text of a column to a number.

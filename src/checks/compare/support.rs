@@ -1,16 +1,14 @@
 //! Support matrices that contradict the data.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
-use std::sync::Arc;
 
 use pep440_rs::Version;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::error;
-use crate::base::expr::{Expr, ExprError, Lookup, Scope, Vals, Value};
+use crate::base::expr::{Expr, ExprError, Scope, Vals, Value};
 use crate::base::words::{names, plural};
 use crate::checks::{CheckInputs, CrossContext, Found, Input, Judge, RuleHead};
 use crate::database::catalog::{Place, SystemFile, TableFile, VersionDir};
@@ -294,24 +292,15 @@ struct ServingBackend<'a> {
 }
 
 impl Scope for ServingBackend<'_> {
-    fn rows(&self) -> usize {
-        1
-    }
-
     fn column(&self, name: &str) -> Option<Value<'_>> {
-        let one = |text: &str| Value::Text(Vals::One(0), Cow::Owned(vec![Arc::from(text)]));
         match name {
-            "backend" => Some(one(self.backend)),
-            "system" => Some(one(self.system.map_or("", |s| &s.name))),
+            "backend" => Some(Value::text(self.backend)),
+            "system" => Some(Value::text(self.system.map_or("", |s| &s.name))),
             table => (self.serves)(table).map(|serves| Value::Bool(Vals::One(serves))),
         }
     }
 
     fn field(&self, path: &str) -> Option<f64> {
         self.system?.figure(path)
-    }
-
-    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
-        None
     }
 }

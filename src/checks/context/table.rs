@@ -11,7 +11,7 @@ use crate::database::seal::SealFile;
 use crate::database::sidecar::Meta;
 use crate::database::state::State;
 use crate::database::table::{Column, Keys, ReadsRecord, RowLines, Table, TableFault, TableScope};
-use crate::findings::{Example, Finding, Severity};
+use crate::findings::{Example, Finding, Hit, Hits, Severity};
 use crate::specs::system::System;
 use crate::specs::{Specs, TableSpec};
 
@@ -268,6 +268,22 @@ impl<'a> RowContext<'a> {
     /// Creates a finding of another severity on the table.
     pub(crate) fn finding_as(&self, severity: Severity, message: impl Into<String>) -> Finding {
         Finding::on_table(self.rule.id, severity, self.file, message)
+    }
+
+    /// Creates a hit on rows that `message` describes; its examples show `columns`. Empty without rows.
+    pub(crate) fn hit<'v>(
+        &'v self,
+        severity: Severity,
+        rows: impl IntoIterator<Item = usize>,
+        columns: impl Into<Vec<&'v str>>,
+        message: impl Fn(&[usize]) -> String + 'v,
+    ) -> Hits<'v> {
+        let columns = columns.into();
+        let hit = Hit::rows(self.file, rows, severity, move |part| {
+            let finding = self.finding_as(severity, message(part.rows)).rows(part.rows.len());
+            Some(finding.examples(self.examples(part.shown(), &columns)))
+        });
+        hit.into_iter().collect()
     }
 
     /// Creates a warning on something that this program does not know, to be merged over files. `what` names it in

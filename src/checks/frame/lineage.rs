@@ -242,12 +242,13 @@ impl<'a> JudgeRun<'a> {
         // All rows are new if the base does not have the table.
         let [Some(before), Some(after), ..] = lineage.sides[..] else { return RowChange::All };
         let facts = self.new_facts(before, after);
+        let has_new_sidecar = self.states[0].state.meta(before) != self.head().state.meta(after);
+        let unmatched = ComparedRows { facts, has_new_sidecar, ..ComparedRows::default() };
         let Some(diff) = diff else {
-            return match facts {
-                NewFacts::None => RowChange::Untouched,
-                NewFacts::System | NewFacts::All => {
-                    RowChange::Compared(ComparedRows { facts, ..ComparedRows::default() })
-                }
+            return if unmatched == ComparedRows::default() {
+                RowChange::Untouched
+            } else {
+                RowChange::Compared(unmatched)
             };
         };
         let is_moved_as_it_is = diff.only_moved() && diff.base_rows.is_none();
@@ -256,7 +257,7 @@ impl<'a> JudgeRun<'a> {
         }
         // With another machine or version, the rows count as changed unless the base has the same finding.
         let (matched, moved) = (diff.matched.clone(), diff.old_path.is_some());
-        RowChange::Compared(ComparedRows { matched, facts, moved })
+        RowChange::Compared(ComparedRows { matched, moved, ..unmatched })
     }
 
     /// Makes the sketch of a table; `None` if the table cannot be read. `is_scanned` adds outliers and curves.

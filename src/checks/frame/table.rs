@@ -68,7 +68,9 @@ impl<'a> DecodedTable<'a> {
         let (place, specs) = (&self.file.place, self.state.specs);
         let system = self.state.catalog.system(&place.system, specs);
         let table = self.table().ok()?;
-        Some(TableScope::new(table, &self.spec, place, system, &specs.lookups))
+        let mut scope = TableScope::new(table, &self.spec, place, system, &specs.lookups);
+        scope.sidecar = self.state.meta(self.file);
+        Some(scope)
     }
 
     /// The loader's keys of the rows; `None` if the table has no rows or the spec has no key.

@@ -1,9 +1,8 @@
 //! Values of a row that contradict each other: a rate and its time, a minimum and a median.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
-use crate::base::expr::{Expr, ExprError, NULL_CODE, Scope, Value};
+use crate::base::expr::{Expr, ExprError, Scope, Value};
 use crate::base::relation::{Rounded, RowRelation};
 use crate::base::stats::half_unit;
 use crate::base::words::{Figure, plural, plural_verb};
@@ -58,40 +57,28 @@ impl Judge for IdentityCheck {
 /// Returns the rows that contradict an identity, the worst first.
 fn contradictions(rows: &RowContext<'_>, identity: &Identity) -> Result<Vec<BrokenRow>, ExprError> {
     let scope = rows.scope();
-    let columns: BTreeMap<&str, Value<'_>> = identity
-        .formulas()
-        .flat_map(Expr::columns)
-        .filter_map(|name| Some((name, scope.column(name)?)))
-        .collect();
-    let is_known = |name: &str, row: usize| {
-        columns.get(name).is_some_and(|column| match column {
-            Value::Number(numbers) => !numbers.get(row).is_nan(),
-            Value::Text(codes, _) => codes.get(row) != NULL_CODE,
-            Value::Bool(_) => true,
-        })
-    };
     let mut rounded = Rounded::default();
-    for (name, column) in &columns {
+    for name in identity.formulas().flat_map(Expr::columns) {
         let is_whole = rows.spec.kind(name) == Some(ColumnKind::Int);
-        if let (Value::Number(numbers), false) = (column, is_whole) {
+        if let (Some(Value::Number(numbers)), false) = (scope.column(name), is_whole) {
             let values: Vec<f64> = (0..scope.rows()).map(|row| numbers.get(row)).collect();
-            rounded.half_units.insert(*name, Cow::Owned(written_halves(&values)));
+            rounded.half_units.insert(name, Cow::Owned(written_halves(&values)));
         }
     }
     let mut relation = RowRelation {
         filter: identity.filter.as_ref(),
         holds: identity.holds.as_ref(),
         equal: identity.column.as_ref().zip(identity.is.as_ref()),
-        scale: 1.0,
         within: identity.within.max(FLOAT_NOISE),
+        ..RowRelation::default()
     };
-    let mut broken = relation.broken_rows(scope, &is_known, &rounded)?;
+    let mut broken = relation.broken_rows(scope, &rounded)?;
     for unit in &identity.units {
         if broken.is_empty() {
             break;
         }
-        relation.scale = *unit;
-        let still = relation.broken_rows(scope, &is_known, &rounded)?;
+        relation.scale = Some(*unit);
+        let still = relation.broken_rows(scope, &rounded)?;
         broken.retain(|row| still.binary_search(row).is_ok());
     }
     let Some((given, expected)) = relation.equal else {

@@ -9,6 +9,7 @@
 //! - `duplicates`: The loader's key, more than once in a table.
 //! - `identity`: The names in rows that state where the rows were measured: device, framework and version.
 //! - `identities`: Values of a row that contradict each other: a rate and its time, a minimum and a median.
+//! - `condition`: Rows that fulfil the condition of a rule file.
 //! - `slices`: Slices of a table, compared with the table's other slices and with the machine.
 //! - `bounds`: Measurements shorter than physics allows: the arithmetic at the machine's peak, the bytes at its
 //!   bandwidth.
@@ -26,6 +27,7 @@
 //! - `predictions`: The effect of a pull request on what the planner answers.
 
 pub(crate) mod bounds;
+pub(crate) mod condition;
 pub(crate) mod decoding;
 pub(crate) mod deleted;
 pub(crate) mod duplicates;

@@ -1,5 +1,4 @@
-//! Rows that no machine measured: points drawn on the line between their neighbours, one value over and over, rows
-//! that their own columns say are not what they seem.
+//! Rows that no machine measured: points drawn on the line between their neighbours, one value over and over.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,13 +7,11 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::base::words::{count, plural};
 use crate::checks::series::AxisSeries;
 use crate::checks::{Judge, Judged, RowContext};
-use crate::findings::{Hit, Hits};
-use crate::specs::Doubt;
+use crate::findings::Hits;
 
 /// The limits beyond which rows count as made up.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -56,39 +53,13 @@ const SPREAD: usize = 256;
 
 impl Judge for SyntheticLimits {
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        let mut hits: Hits<'v> = self.repeated(rows).into_iter().collect();
-        hits.extend(self.drawn.hit(rows));
-        for doubt in &rows.spec.doubts {
-            hits.extend(doubted(rows, doubt)?);
-        }
-        Ok(hits)
+        Ok(self.repeated(rows).into_iter().chain(self.drawn.hit(rows)).flatten().collect())
     }
-}
-
-/// Reports rows that a `doubts` entry of the spec describes: their own columns say that they are not what they seem.
-fn doubted<'v>(rows: &'v RowContext<'v>, doubt: &'v Doubt) -> Result<Option<Hit<'v>>, ExprError> {
-    let mask = doubt.rows.mask(rows.scope())?;
-    let all = (0..rows.count).filter(|row| mask.get(*row));
-    let say = |own: &[usize]| format!("{} {}", plural(own.len(), "row"), doubt.says);
-    Ok(hit(rows, all, doubt.rows.columns(), say))
-}
-
-/// Creates a hit on rows that `say` describes; its examples show `columns`.
-fn hit<'v>(
-    rows: &'v RowContext<'v>,
-    all: impl IntoIterator<Item = usize>,
-    columns: Vec<&'v str>,
-    say: impl Fn(&[usize]) -> String + 'v,
-) -> Option<Hit<'v>> {
-    Hit::rows(rows.file, all, rows.rule.severity, move |part| {
-        let examples = rows.examples(part.shown(), &columns);
-        Some(rows.finding(say(part.rows)).rows(part.rows.len()).examples(examples))
-    })
 }
 
 impl SyntheticLimits {
     /// Runs of one value at different keys.
-    fn repeated<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
+    fn repeated<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hits<'v>> {
         let ((name, values), keys) = rows.measured().zip(rows.keys())?;
         let same = |a: usize, b: usize| values[a] == values[b] && values[a] > 0.0;
         let mut found = runs(values.len(), self.repeated, same);
@@ -102,7 +73,7 @@ impl SyntheticLimits {
         let value: BTreeMap<usize, f64> =
             found.iter().flat_map(|run| run.clone().map(|row| (row, values[row]))).collect();
         let all: Vec<usize> = value.keys().copied().collect();
-        hit(rows, all, vec![name, "kernel_source"], move |own| {
+        Some(rows.hit(rows.rule.severity, all, [name, "kernel_source"], move |own| {
             let runs = own.chunk_by(|a, b| b - a == 1 && value[a] == value[b]);
             let longest = runs.max_by_key(|run| (run.len(), Reverse(run[0]))).unwrap_or(&[0]);
             format!(
@@ -112,7 +83,7 @@ impl SyntheticLimits {
                 value.get(&longest[0]).copied().unwrap_or(f64::NAN),
                 rows.lines().place(longest[0])
             )
-        })
+        }))
     }
 }
 
@@ -158,18 +129,18 @@ struct DecidedPoints {
 
 impl DrawnSeries {
     /// Finds the drawn series along the first axis with enough of them.
-    fn hit<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
+    fn hit<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hits<'v>> {
         let (name, values) = rows.measured()?;
         let latencies = Latencies { values, step: rows.step() };
         let (axis, series, all) =
             rows.series().iter().find_map(|axis| self.along(axis, &latencies))?;
-        hit(rows, all, vec![name, "kernel_source"], move |own| {
+        Some(rows.hit(rows.rule.severity, all, [name, "kernel_source"], move |own| {
             let points = plural(own.len(), "point");
             format!(
                 "{points} in {} series are exactly on the line between their neighbours along column {axis}",
                 count(series)
             )
-        })
+        }))
     }
 
     /// The name of the axis, the number of its drawn series, and the rows of their points on the line; `None` if they

@@ -66,7 +66,7 @@ pub struct Meta {
     /// The numbers in the comments on each table, such as the number of appended rows.
     #[serde(skip)]
     commented: BTreeMap<String, BTreeSet<u64>>,
-    /// All fields as written, in schema 2; null otherwise.
+    /// All fields as written.
     #[serde(skip)]
     pub fields: serde_json::Value,
 }
@@ -252,9 +252,7 @@ impl Meta {
         if meta.runtime.framework.is_empty() || meta.runtime.version.is_empty() {
             return Err("runtime lacks a framework or a version".into());
         }
-        if meta.schema_version == 2 {
-            meta.fields = crate::base::yaml::parse(text)?;
-        }
+        meta.fields = crate::base::yaml::parse(text).unwrap_or_default();
         for (table, entry) in &meta.tables {
             let plans = entry.collections.iter().map(|event| &event.case_plan_hash);
             let mut plans = plans.chain([&entry.case_plan_hash]).flatten();
@@ -266,6 +264,15 @@ impl Meta {
             }
         }
         Ok(meta)
+    }
+
+    /// Returns a field of a table's entry by its dotted path; if the entry lacks it, the field of the whole file, else
+    /// null.
+    pub(crate) fn field(&self, table: &str, path: &str) -> &serde_json::Value {
+        let path = format!("/{}", path.replace('.', "/"));
+        let entry = self.fields.get("tables").and_then(|tables| tables.get(table));
+        let found = entry.and_then(|entry| entry.pointer(&path));
+        found.or_else(|| self.fields.pointer(&path)).unwrap_or(&serde_json::Value::Null)
     }
 
     /// Returns true if the entry of a table explains that it has `found` rows and not the stated number: the

@@ -57,6 +57,11 @@ impl Column {
         }
     }
 
+    /// Returns true if the column has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Returns the text of a row; `None` if the row is null or the column contains no texts.
     pub fn text(&self, row: usize) -> Option<&str> {
         match self {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use crate::base::expr::Expr;
+use crate::base::expr::{Expr, SIDECAR};
 use crate::specs::TableSpec;
 
 /// The inputs of a rule's judgement of rows. The finding on a row may be new only if one of them changed.
@@ -36,6 +36,11 @@ impl Reads {
     /// Returns true if any column is read.
     pub(crate) fn reads_any_column(&self) -> bool {
         self.columns.as_ref().is_none_or(|columns| !columns.is_empty())
+    }
+
+    /// Returns true if a field of the sidecar is read.
+    pub(crate) fn sidecar(&self) -> bool {
+        self.columns.iter().flatten().any(|name| name.starts_with(SIDECAR))
     }
 
     fn add_column(&mut self, name: &str) {

@@ -1,17 +1,17 @@
 //! The view of a table that formulas have.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::{Column, ReadsRecord, Table};
-use crate::base::expr::{ExprError, Lookup, NULL_CODE, Scope, Vals, Value, WholeNumbers};
+use crate::base::expr::{ExprError, Lookup, NULL_CODE, SIDECAR, Scope, Value, WholeNumbers};
 use crate::database::catalog::Place;
+use crate::database::sidecar::Meta;
 use crate::specs::system::System;
 use crate::specs::{Lookups, TableSpec};
 
 /// The view of a table that formulas have: the columns, `system`, the names of the table's place
-/// (`place_system` …), and the system's figures by dotted name.
+/// (`place_system` …), the system's figures by dotted name, and the sidecar's fields as `sidecar.…`.
 pub struct TableScope<'a> {
     /// The table that formulas read.
     pub table: &'a Table,
@@ -21,6 +21,8 @@ pub struct TableScope<'a> {
     pub place: &'a Place,
     /// The table's system; `None` if it is not described.
     pub system: Option<&'a System>,
+    /// The sidecar of the table's directory; `None` if it is missing or cannot be read.
+    pub sidecar: Option<&'a Meta>,
     /// The numbers that formulas look up by a text.
     pub lookups: &'a Lookups,
     /// The range of rows that formulas read.
@@ -38,7 +40,8 @@ impl<'a> TableScope<'a> {
         system: Option<&'a System>,
         lookups: &'a Lookups,
     ) -> Self {
-        Self { table, spec, place, system, lookups, range: 0..table.rows, record: None }
+        let range = 0..table.rows;
+        Self { table, spec, place, system, sidecar: None, lookups, range, record: None }
     }
 
     /// Returns the same view, except that it adds the columns and figures that formulas read to `record`.
@@ -82,28 +85,22 @@ impl Scope for TableScope<'_> {
     }
 
     fn column(&self, name: &str) -> Option<Value<'_>> {
-        if let Some(record) = self.record {
-            record.column(name);
-        }
-        let constant = |text: &str| Value::Text(Vals::One(0), Cow::Owned(vec![text.into()]));
-        match self.table.column(name) {
-            Some(column) if super::known::fits(self.spec, name, column) => {
-                Some(column.value(self.range.clone()))
+        self.record.iter().for_each(|record| record.column(name));
+        match (self.table.column(name), name) {
+            (Some(column), _) => super::known::fits(self.spec, name, column)
+                .then(|| column.value(self.range.clone())),
+            (None, "system" | "place_system") => Some(Value::text(&self.place.system)),
+            (None, "place_backend") => Some(Value::text(&self.place.backend)),
+            (None, "place_version") => Some(Value::text(&self.place.version)),
+            (None, _) => {
+                let (field, meta) = (name.strip_prefix(SIDECAR)?.strip_prefix('.')?, self.sidecar?);
+                Some(Value::of_json(meta.field(&self.spec.name, field)))
             }
-            Some(_) => None,
-            None if name == "system" || name == "place_system" => {
-                Some(constant(&self.place.system))
-            }
-            None if name == "place_backend" => Some(constant(&self.place.backend)),
-            None if name == "place_version" => Some(constant(&self.place.version)),
-            None => None,
         }
     }
 
     fn whole(&self, name: &str) -> Option<WholeNumbers<'_>> {
-        if let Some(record) = self.record {
-            record.column(name);
-        }
+        self.record.iter().for_each(|record| record.column(name));
         match self.table.column(name)? {
             column @ Column::Int { values, nulls: None }
                 if super::known::fits(self.spec, name, column) =>
@@ -115,18 +112,13 @@ impl Scope for TableScope<'_> {
     }
 
     fn field(&self, path: &str) -> Option<f64> {
-        if let Some(record) = self.record {
-            record.system();
-        }
+        self.record.iter().for_each(|record| record.system());
         self.system?.figure(path)
     }
 
     fn lookup(&self, function: &Lookup, text: &str) -> Option<f64> {
-        if let Some(record) = self.record
-            && *function == Lookup::Flops
-        {
-            record.system();
-        }
+        let record = self.record.filter(|_| *function == Lookup::Flops);
+        record.iter().for_each(|record| record.system());
         self.lookups.get(function, text, self.system)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::relation::{DerivedColumn, Relation, Threshold, check, reads};
+use super::relation::{DerivedColumn, Relation, Thresholds, check, reads};
 use super::{Files, Presence, TraceFieldType};
 use crate::base::error::Reason;
 use crate::base::expr::Expr;
@@ -24,7 +24,7 @@ pub(crate) struct DocumentSpec {
     pub derive: Vec<DerivedColumn>,
     /// Numbers that relations read as `threshold.NAME`, by name.
     #[serde(default)]
-    pub thresholds: BTreeMap<String, Threshold>,
+    pub thresholds: Thresholds,
     /// Conditions that the fields must fulfil.
     #[serde(default)]
     pub relations: Vec<Relation>,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::relation::{DerivedColumn, Relation, Threshold, check};
+use super::relation::{DerivedColumn, Relation, Thresholds, check};
 use super::{Files, Presence, TraceFieldType};
 use crate::base::error::Reason;
 use crate::base::yaml;
@@ -41,7 +41,7 @@ pub struct MetricSpec {
     #[serde(default)]
     pub derive: Vec<DerivedColumn>,
     #[serde(default)]
-    pub thresholds: BTreeMap<String, Threshold>,
+    pub thresholds: Thresholds,
     #[serde(default)]
     pub relations: Vec<Relation>,
     #[serde(default)]

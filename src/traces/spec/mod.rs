@@ -12,7 +12,7 @@ use serde::Deserialize;
 pub(crate) use document::{DocumentSpec, Field, LISTED};
 pub use metric::MetricSpec;
 pub(crate) use metric::{Ideal, OF_LIST, TraceChart};
-pub(crate) use relation::{DerivedColumn, Relation, RelationRule, Threshold};
+pub(crate) use relation::{DerivedColumn, Relation, RelationRule, Thresholds};
 
 use crate::base::error::{Reason, Result};
 use crate::base::glob::{GlobScope, matcher};
@@ -200,16 +200,9 @@ impl TraceSpecs {
         specs.library.folder(FOLDER).any(|file| !file.shipped)
     }
 
-    /// Returns the system of an accelerator: `None` if the name is unknown, `Some(None)` if it is
-    /// known but no system describes it.
-    pub(crate) fn system(&self, name: &str) -> Option<Option<&System>> {
-        let known = self.accelerators.known(name)?;
-        Some(known.system.as_ref().and_then(|s| self.systems.get(s)))
-    }
-
     /// Returns the system of an accelerator; `None` if the name or the system is unknown.
-    pub(crate) fn known_system(&self, name: &str) -> Option<&System> {
-        self.system(name).flatten()
+    pub(crate) fn system(&self, name: &str) -> Option<&System> {
+        self.systems.get(self.accelerators.known(name)?.system.as_ref()?)
     }
 
     /// Parses a spec and stores it by the stem of its file name. The error is one line.

@@ -7,7 +7,7 @@ use serde_yaml::Spanned;
 
 use crate::base::error::Reason;
 use crate::base::expr::Expr;
-use crate::base::relation;
+use crate::base::relation::{RowRelation, Sentence};
 use crate::findings::Severity;
 
 /// A column that is computed from others.
@@ -25,6 +25,9 @@ pub struct Threshold {
     pub value: f64,
     pub from: String,
 }
+
+/// The numbers that relations read as `threshold.NAME`, by name.
+pub(crate) type Thresholds = BTreeMap<String, Threshold>;
 
 /// The kind of rule that reports a broken relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -55,7 +58,7 @@ pub struct Relation {
     #[serde(default)]
     pub within: f64,
     /// The message if the relation is broken; `{column}` stands for a value.
-    pub says: String,
+    pub says: Sentence,
     /// Columns to show in addition to those that the formulas read.
     #[serde(default)]
     pub show: Vec<String>,
@@ -64,35 +67,30 @@ pub struct Relation {
 impl Relation {
     /// The relation's formulas, including the filter.
     pub(crate) fn formulas(&self) -> impl Iterator<Item = &Expr> {
-        self.filter.iter().chain(self.compared_formulas())
+        let equal = self.equal.iter().flat_map(|(a, b)| [a, b]);
+        self.filter.iter().chain(&self.holds).chain(equal)
     }
 
-    /// Names of the system's figures that the formulas read.
-    pub(crate) fn figures(&self) -> BTreeSet<&str> {
-        let fields = self.formulas().flat_map(|e| e.fields());
-        fields.filter(|f| !f.starts_with("threshold.")).collect()
+    /// Returns true if the formulas read figures of the system.
+    pub(crate) fn reads_figures(&self) -> bool {
+        self.formulas().flat_map(Expr::fields).any(|field| !field.starts_with("threshold."))
     }
 
     /// Names of the thresholds that the formulas read, without the prefix `threshold.`.
     pub(crate) fn thresholds(&self) -> BTreeSet<&str> {
-        let fields = self.formulas().flat_map(|e| e.fields());
-        fields.filter_map(|f| f.strip_prefix("threshold.")).collect()
+        let fields = self.formulas().flat_map(Expr::fields);
+        fields.filter_map(|field| field.strip_prefix("threshold.")).collect()
     }
 
     /// The relation without its message.
-    pub(crate) fn formulas_of(&self) -> relation::RowRelation<'_> {
-        relation::RowRelation {
+    pub(crate) fn formulas_of(&self) -> RowRelation<'_> {
+        RowRelation {
             filter: self.filter.as_ref(),
             holds: self.holds.as_ref(),
             equal: self.equal.as_ref().map(|(left, right)| (left, right)),
-            scale: 1.0,
             within: self.within,
+            ..RowRelation::default()
         }
-    }
-
-    /// The formulas of `holds` and `equal`, without the filter.
-    pub(crate) fn compared_formulas(&self) -> impl Iterator<Item = &Expr> {
-        self.holds.iter().chain(self.equal.iter().flat_map(|(a, b)| [a, b]))
     }
 }
 
@@ -101,7 +99,7 @@ impl Relation {
 pub(crate) fn check(
     known: &mut BTreeSet<String>,
     derive: &[DerivedColumn],
-    thresholds: &BTreeMap<String, Threshold>,
+    thresholds: &Thresholds,
     relations: &[Relation],
 ) -> Result<(), Reason> {
     for derived in derive {
@@ -123,7 +121,10 @@ pub(crate) fn check(
         for formula in relation.formulas() {
             reads(formula, known, thresholds).map_err(bad)?;
         }
-        if let Some(name) = relation.show.iter().find(|n| !known.contains(*n)) {
+        let is_known = |name: &&str| known.contains(*name) || name.starts_with("card_");
+        let said = relation.says.names().filter(|name| !name.starts_with("threshold."));
+        let mut shown = relation.show.iter().map(String::as_str).chain(said);
+        if let Some(name) = shown.find(|name| !is_known(name)) {
             return Err(bad(format!("it shows {name}, which is not a column").into()));
         }
     }
@@ -134,7 +135,7 @@ pub(crate) fn check(
 pub(crate) fn reads(
     formula: &Expr,
     known: &BTreeSet<String>,
-    thresholds: &BTreeMap<String, Threshold>,
+    thresholds: &Thresholds,
 ) -> Result<(), Reason> {
     // A `card_` column comes from the row's card, which has another spec.
     let unknown = |c: &&str| !known.contains(*c) && !c.starts_with("card_");

@@ -107,8 +107,8 @@ fn rows_of_a_forward_pass_are_what_its_loader_takes() {
         [
             format!("duplicate-key error {FPM}"),
             format!("key-out-of-range warning {FPM}"),
-            format!("synthetic-rows warning {FPM}"),
+            format!("kv-cache-not-filled warning {FPM}"),
         ]
     );
-    insta::assert_snapshot!(message(&run.finding("synthetic-rows")), @"1 row read key-value entries that no prefill had written (kv_seed_regime is fake_fallback), so attention had no real context");
+    insta::assert_snapshot!(message(&run.finding("kv-cache-not-filled")), @"attention read key-value entries that no prefill had written: kv_seed_regime is fake_fallback");
 }

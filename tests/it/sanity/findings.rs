@@ -265,3 +265,30 @@ fn the_least_severity_and_the_rules_are_the_users_choice() {
     assert_eq!(code(&["--fail-on", "warning", "--skip", "duplicate-key"]), 0);
     assert_eq!(code(&["--only", "duplicate-kye"]), 2);
 }
+
+/// A sidecar that a pull request changes makes findings new that read it, and no others.
+#[test]
+fn a_finding_is_new_if_the_sidecar_that_its_condition_reads_changed() {
+    let tree = repository();
+    let rule = |id: &str, condition: &str| {
+        let text = format!(
+            "id: {id}\nseverity: error\nsummary: s\nwhat: w\nwhy: w\ninstead: i\ncheck:\n  where:\n    condition: {condition}\n    says: x\n\
+             bad: {{files: {{}}}}\ngood: {{files: {{}}}}\n"
+        );
+        tree.file(&format!(".perfdb-gate/rules/{id}.yaml"), text);
+    };
+    rule("own-status", "sidecar.status = 'partial'");
+    rule("own-size", "m > 1 AND coalesce(sidecar.note, '') <> 'x'");
+    let sidecar = |status: &str| {
+        let text = format!(
+            "schema_version: 1\nruntime: {{framework: vllm, version: 0.24.0}}\ntables:\n  gemm_perf: {{status: {status}}}\n"
+        );
+        tree.file(&format!("{FLAT}/collection_meta.yaml"), text);
+    };
+    sidecar("complete");
+    tree.commit();
+    sidecar("partial");
+    let run = tree.sanity(&["--base-ref", "main", "--fail-on", "never"]);
+    // The other finding was there before.
+    assert_eq!(run.findings(), [format!("own-status error {FLAT}/gemm_perf.txt")]);
+}

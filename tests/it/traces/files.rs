@@ -83,6 +83,7 @@ fn a_spec_that_reads_what_is_not_there_is_refused_with_its_line() {
     let runs = [
         ("holds: ep = 1", "holds: eps = 1"),
         ("holds: ep = 1", "holds: ep =="),
+        ("{total_count} is neither", "{count} is neither"),
         ("finds: implausible", "finds: nothing"),
         ("{type: text, need: must, as: phase", "{type: word, need: must, as: phase"),
     ]
@@ -99,6 +100,11 @@ fn a_spec_that_reads_what_is_not_there_is_refused_with_its_line() {
 
     $ perfdb-gate validate --traces [tmp] --rules [tmp]/rules
     2> perfdb-gate: [tmp]/rules/traces/card.yaml: sql parser error: Expected: an expression, found: EOF in `ep ==` at line 100, column 12
+    2> hint: CONTRIBUTING.md describes the format of rules, tables and systems
+    (exit 2)
+
+    $ perfdb-gate validate --traces [tmp] --rules [tmp]/rules
+    2> perfdb-gate: [tmp]/rules/traces/card.yaml: relation units, line 87: it shows count, which is not a column
     2> hint: CONTRIBUTING.md describes the format of rules, tables and systems
     (exit 2)
 

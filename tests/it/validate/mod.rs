@@ -1,5 +1,6 @@
 //! `validate` as users run it: selection, exit codes, output, sources.
 
+mod conditions;
 mod curves;
 mod judged;
 mod legal;

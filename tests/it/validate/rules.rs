@@ -12,7 +12,7 @@ fn rules_lists_and_explain_tells() {
     insta::assert_snapshot!(unknown.shown(), @"
     $ perfdb-gate explain duplicate
     2> perfdb-gate: no rule matches 'duplicate'
-    2> hint: did you mean duplicate-key? known: below-speed-of-light, copied-table, coverage-hole, data-deleted, derived-contradiction, device-mismatch, duplicate-key, excused-by-change, facts-invalid, far-above-bound, framework-mismatch, header-mismatch, key-out-of-range, latency-drop, latency-moved, latency-not-finite, latency-not-positive, latency-spike, legacy-marker, lfs-pointer, … (60 in total)
+    2> hint: did you mean duplicate-key? known: below-speed-of-light, copied-table, coverage-hole, data-deleted, derived-contradiction, device-mismatch, duplicate-key, excused-by-change, facts-invalid, far-above-bound, framework-mismatch, header-mismatch, key-out-of-range, kv-cache-not-filled, latency-drop, latency-moved, latency-not-finite, latency-not-positive, latency-spike, legacy-marker, … (61 in total)
     (exit 2)
     ");
 }

@@ -139,11 +139,10 @@ impl Scope for UnservedKeys<'_> {
             return Some(self.part(part));
         }
         let place = &self.comparison.file.place;
-        let text = |text: &str| Value::Text(Vals::One(0), Cow::Owned(vec![text.into()]));
         Some(match name {
-            "system" => text(&place.system),
-            "backend" => text(&place.backend),
-            "version" => text(&place.version),
+            "system" => Value::text(&place.system),
+            "backend" => Value::text(&place.backend),
+            "version" => Value::text(&place.version),
             // True if another key that is at least (or at most) as large along every axis is served.
             "larger_served" => self.is_served(|other, key| self.grid.is_as_large(other, key)),
             "smaller_served" => self.is_served(|other, key| self.grid.is_as_large(key, other)),

@@ -87,7 +87,7 @@ impl Judge for UnitFactors {
 
     /// Rows with a time that no kernel takes.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
-        Ok(too_long(rows, self.hours).into_iter().collect())
+        Ok(too_long(rows, self.hours))
     }
 
     /// Makes one finding for each table with slices in another unit than the others of its name.

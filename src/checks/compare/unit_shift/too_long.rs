@@ -2,14 +2,14 @@
 
 use crate::base::words::{Figure, names, plural};
 use crate::checks::context::RowContext;
-use crate::findings::{EXAMPLES, Hit};
+use crate::findings::Hits;
 use crate::specs::Unit;
 
 const HOUR_MS: f64 = 3.6e6;
 
-/// A hit on rows with a measured time above `hours`; `None` without such rows. The rule latency-not-finite reports
+/// A hit on rows with a measured time above `hours`; empty without such rows. The rule latency-not-finite reports
 /// infinite times.
-pub(super) fn too_long<'v>(rows: &'v RowContext<'v>, hours: f64) -> Option<Hit<'v>> {
+pub(super) fn too_long<'v>(rows: &'v RowContext<'v>, hours: f64) -> Hits<'v> {
     let mut columns = Vec::new();
     let mut longest_ms = vec![0.0_f64; rows.count];
     for (name, unit) in rows.spec.measures() {
@@ -32,18 +32,15 @@ pub(super) fn too_long<'v>(rows: &'v RowContext<'v>, hours: f64) -> Option<Hit<'
         }
     }
     let all: Vec<usize> = (0..longest_ms.len()).filter(|row| longest_ms[*row] > 0.0).collect();
-    Hit::rows(rows.file, all, rows.rule.severity, move |part| {
-        let bad = part.rows;
+    rows.hit(rows.rule.severity, all, columns.clone(), move |bad| {
         let longest = bad.iter().map(|row| longest_ms[*row]).fold(0.0, f64::max);
-        let message = format!(
+        format!(
             "{} above {} in {}, up to {:.1} hours: no kernel takes that long",
             names(columns.iter().copied()),
             plural_hours(hours),
             plural(bad.len(), "row"),
             Figure(longest / HOUR_MS),
-        );
-        let shown = &bad[..bad.len().min(EXAMPLES)];
-        Some(rows.finding(message).rows(bad.len()).examples(rows.examples(shown, &columns)))
+        )
     })
 }
 

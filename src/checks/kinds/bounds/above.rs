@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::base::expr::Scope;
 use crate::base::words::{count, plural_verb};
 use crate::checks::{Judge, Judged, RowContext};
-use crate::findings::{Hit, Hits};
+use crate::findings::Hits;
 
 /// The limit above which no machine of the system can need the measured time.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -41,18 +41,15 @@ impl Judge for FarAbove {
             }
         }
         let all: Vec<usize> = far.iter().map(|(row, _)| *row).collect();
-        let hit = Hit::rows(rows.file, all, rows.rule.severity, move |part| {
-            let own = far.iter().filter(|(row, _)| part.has(*row));
+        let columns = ["latency", "kernel_source"];
+        Ok(rows.hit(rows.rule.severity, all, columns, move |bad| {
+            let own = far.iter().filter(|(row, _)| bad.binary_search(row).is_ok());
             let most = own.map(|(_, times)| *times).fold(0.0, f64::max);
-            let examples = rows.examples(part.shown(), &["latency", "kernel_source"]);
-            let n = part.rows.len();
-            let message = format!(
+            format!(
                 "{} up to {} times as long as the machine needs at least",
-                plural_verb(n, "row", ["takes", "take"]),
+                plural_verb(bad.len(), "row", ["takes", "take"]),
                 count(most.round() as usize)
-            );
-            Some(rows.finding(message).rows(n).examples(examples))
-        });
-        Ok(hit.into_iter().collect())
+            )
+        }))
     }
 }

@@ -6,7 +6,7 @@ use crate::base::expr::{ExprError, Lookup, Scope, Vals, Value};
 use crate::base::words::{names, plural};
 use crate::checks::{Judged, RowContext};
 use crate::database::table::Column;
-use crate::findings::{Finding, Hit, HitPart, Hits, Severity};
+use crate::findings::{Hits, Severity};
 use crate::specs::Bound;
 use crate::specs::system::{L2_CACHE, System};
 
@@ -59,8 +59,8 @@ pub(super) fn hits<'v>(rows: &'v RowContext<'v>) -> Judged<'v> {
             severity = Severity::Info;
         }
         let all: Vec<usize> = missing.values().flat_map(|m| &m.rows).copied().collect();
-        let finding = move |part: &HitPart<'_>| finding(rows, bound, &missing, severity, part);
-        hits.extend(Hit::rows(rows.file, all, severity, finding));
+        let message = move |own: &[usize]| message(rows, bound, &missing, own);
+        hits.extend(rows.hit(severity, all, ["latency"], message));
     }
     Ok(hits)
 }
@@ -139,18 +139,12 @@ fn missing_rate<'a>(rows: &RowContext<'a>, system: &System, dtype: &str) -> Opti
     system.figure(figure).is_none_or(|rate| rate <= 0.0).then_some(figure)
 }
 
-/// Creates the finding on the rows of a part that a bound cannot judge; `None` if it has none.
-fn finding(
-    rows: &RowContext<'_>,
-    bound: &Bound,
-    missing: &ByFigure,
-    severity: Severity,
-    part: &HitPart<'_>,
-) -> Option<Finding> {
+/// Describes the rows among `own` that a bound cannot judge.
+fn message(rows: &RowContext<'_>, bound: &Bound, missing: &ByFigure, own: &[usize]) -> String {
     let system = &rows.file.place.system;
     let mut says = Vec::new();
     for (figure, unjudged) in missing {
-        let n = unjudged.rows.iter().filter(|row| part.has(**row)).count();
+        let n = unjudged.rows.iter().filter(|row| own.binary_search(row).is_ok()).count();
         if n == 0 {
             continue;
         }
@@ -162,10 +156,7 @@ fn finding(
             "{count}{of} {verb} not compared with the time that {time}: {system} states no {figure}"
         ));
     }
-    let examples = rows.examples(part.shown(), &["latency"]);
-    (!says.is_empty()).then(|| {
-        rows.finding_as(severity, says.join("; ")).rows(part.rows.len()).examples(examples)
-    })
+    says.join("; ")
 }
 
 /// A clause that completes "the time that …": `reading its data takes at the memory bandwidth`.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Readings, hit};
+use super::Readings;
 use crate::base::stats::upper_median;
 use crate::base::words::plural;
 use crate::checks::series::AxisSeries;
@@ -85,9 +85,9 @@ impl Judge for PowerSigns {
         let hit = |PowerSign { says, rows: bad, severity }| {
             let message =
                 move |bad: &[usize]| format!("{} {says}", plural(bad.len(), "power reading"));
-            hit(rows, severity, bad, &["power", "power_limit"], message)
+            rows.hit(severity, bad, ["power", "power_limit"], message)
         };
-        Ok(self.signs(rows, &table).into_iter().filter_map(hit).collect())
+        Ok(self.signs(rows, &table).into_iter().flat_map(hit).collect())
     }
 }
 

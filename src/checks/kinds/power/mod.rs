@@ -1,21 +1,17 @@
-//! Power readings compared with their limit and with each other, the limit compared with the GPU's rating, and tables
-//! with missing readings.
+//! Power readings compared with their limit and with each other, and tables with missing readings.
 
 mod coverage;
 mod implausible;
-mod limit;
 mod range;
 
 use std::borrow::Cow;
 
 pub(crate) use self::coverage::PartialPower;
 pub(crate) use self::implausible::PowerSigns;
-pub(crate) use self::limit::LimitTolerance;
 pub(crate) use self::range::PowerMeter;
 use crate::base::stats::upper_median;
 use crate::checks::context::RowContext;
 use crate::database::table::Column;
-use crate::findings::{Hit, Severity};
 
 /// The power columns of a table, in watts, one value a row.
 struct Readings<'a> {
@@ -62,19 +58,4 @@ impl<'a> Readings<'a> {
         let limit = self.limit.as_ref().map(|limit| limit[row]);
         limit.filter(|limit| limit.is_finite() && *limit > 0.0).or(rating)
     }
-}
-
-/// Creates a hit on the rows `bad`, whose examples show `columns`; `None` without rows.
-fn hit<'v>(
-    rows: &'v RowContext<'v>,
-    severity: Severity,
-    bad: impl IntoIterator<Item = usize>,
-    columns: &'static [&'static str],
-    message: impl Fn(&[usize]) -> String + 'v,
-) -> Option<Hit<'v>> {
-    Hit::rows(rows.file, bad, severity, move |part| {
-        let examples = rows.examples(part.shown(), columns);
-        let finding = rows.finding_as(severity, message(part.rows)).rows(part.rows.len());
-        Some(finding.examples(examples))
-    })
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Readings, hit};
+use super::Readings;
 use crate::base::expr::ExprError;
 use crate::base::words::plural_verb;
 use crate::checks::{Judge, Judged, RowContext};
@@ -36,9 +36,7 @@ impl Judge for PowerMeter {
                 let rows = plural_verb(rows.len(), "row", ["is", "are"]);
                 format!("power and power_limit of {rows} in milliwatts, not in watts")
             };
-            return Ok(hit(rows, rows.rule.severity, 0..rows.count, COLUMNS, message)
-                .into_iter()
-                .collect());
+            return Ok(rows.hit(rows.rule.severity, 0..rows.count, COLUMNS, message));
         }
         let mut hits = Hits::new();
         if rows.file.format == Format::Parquet {
@@ -79,7 +77,7 @@ impl Judge for PowerMeter {
                 )
             };
             let info = rows.rule.severity.at_most(Severity::Info);
-            hits.extend(hit(rows, info, clamped, COLUMNS, message));
+            hits.extend(rows.hit(info, clamped, COLUMNS, message));
             return Ok(hits);
         }
         let percent = self.error * 100.0;
@@ -89,7 +87,7 @@ impl Judge for PowerMeter {
                 plural_verb(bad.len(), "row", ["has", "have"])
             )
         };
-        hits.extend(hit(rows, rows.rule.severity, bad, COLUMNS, message));
+        hits.extend(rows.hit(rows.rule.severity, bad, COLUMNS, message));
         Ok(hits)
     }
 }

@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::known::{KnownFigures, plain};
 use crate::base::error::nearest;
-use crate::base::expr::{Expr, Lookup, Scope, Value};
+use crate::base::expr::{Expr, Scope};
+use crate::base::relation::{Rounded, RowRelation};
 use crate::checks::{CheckInputs, Found, Input, Item, Judge, RuleHead, SystemContext};
 use crate::specs::system::System;
 
@@ -45,17 +46,8 @@ struct RisingFigure {
 struct Figures<'a>(&'a System);
 
 impl Scope for Figures<'_> {
-    fn rows(&self) -> usize {
-        1
-    }
-    fn column(&self, _: &str) -> Option<Value<'_>> {
-        None
-    }
     fn field(&self, path: &str) -> Option<f64> {
         self.0.figure(path)
-    }
-    fn lookup(&self, _: &Lookup, _: &str) -> Option<f64> {
-        None
     }
 }
 
@@ -72,10 +64,9 @@ impl Judge for FigureChecks {
         };
         let mut odd = Vec::new();
         for relation in &self.relations {
-            // A relation cannot be judged unless all of its figures are stated.
-            let given = relation.holds.fields().iter().all(|f| system.figure(f).is_some());
-            let holds = || relation.holds.mask(&Figures(system)).is_ok_and(|m| m.get(0));
-            if given && !holds() {
+            let formulas = RowRelation { holds: Some(&relation.holds), ..RowRelation::default() };
+            let broken = formulas.broken_rows(&Figures(system), &Rounded::default());
+            if broken.is_ok_and(|rows| !rows.is_empty()) {
                 odd.push(format!("{} (expected {})", relation.says, relation.holds));
             }
         }
