@@ -260,7 +260,7 @@ impl Scope for FindingFacts<'_> {
                 let rows = self.0.all_rows.unwrap_or(self.0.rows);
                 Some(Value::Number(Vals::One(rows as f64)))
             }
-            ("severity", _) => Some(text(self.0.severity.name())),
+            ("severity", _) => Some(text(self.0.severity.into_str())),
             (_, Some(Json::Number(n))) => {
                 Some(Value::Number(Vals::One(n.as_f64().unwrap_or(f64::NAN))))
             }

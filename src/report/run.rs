@@ -71,10 +71,11 @@ pub struct Report {
 }
 
 /// The verdict on a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum_macros::IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum RunVerdict {
     /// No finding is severe enough to fail the run.
-    Clean,
+    Passed,
     /// At least one finding fails the run.
     Failed,
     /// Nothing was checked, or something could not be compared or was too noisy.
@@ -85,18 +86,9 @@ impl RunVerdict {
     /// Returns the exit code for the verdict.
     pub fn exit(self) -> Exit {
         match self {
-            Self::Clean => Exit::Clean,
+            Self::Passed => Exit::Clean,
             Self::Failed => Exit::Findings,
             Self::Inconclusive => Exit::Inconclusive,
-        }
-    }
-
-    /// Returns the verdict's name in reports.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Clean => "passed",
-            Self::Failed => "failed",
-            Self::Inconclusive => "inconclusive",
         }
     }
 }
@@ -123,7 +115,7 @@ impl Report {
     pub fn outcome(&self, fail_on: Option<Severity>) -> RunOutcome {
         if let Some(remeasured) = &self.remeasured {
             let verdict = match remeasured.outcome() {
-                judge::Outcome::Pass => RunVerdict::Clean,
+                judge::Outcome::Pass => RunVerdict::Passed,
                 judge::Outcome::Fail => RunVerdict::Failed,
                 judge::Outcome::Inconclusive => RunVerdict::Inconclusive,
             };
@@ -139,7 +131,7 @@ impl Report {
         {
             RunVerdict::Inconclusive
         } else {
-            RunVerdict::Clean
+            RunVerdict::Passed
         };
         RunOutcome { verdict, ..outcome }
     }

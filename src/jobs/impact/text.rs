@@ -142,7 +142,7 @@ fn reason(op: &OpMove) -> String {
         (before, after) if before == after => String::new(),
         (before, after) => {
             let name = |source: Option<crate::planner::Source>| {
-                source.map_or("none", |source| source.name())
+                source.map_or("none", |source| source.into_str())
             };
             format!(" ({} → {})", name(before), name(after))
         }
