@@ -1,7 +1,6 @@
 //! The result of a run, its verdict, and the order in which its findings are read.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use super::health::JudgedPlaces;
 use super::predictions::Predictions;
 use super::stage_input::StageInput;
 use crate::base::error::Exit;
+use crate::base::group::grouped;
 use crate::checks::rule::Rule;
 use crate::database::catalog::Role;
 use crate::database::diff::Diff;
@@ -149,11 +149,8 @@ impl Report {
     /// Keeps a random sample of `n` findings per rule and severity, chosen by `seed`, to be judged
     /// by hand. The counts stay those of all findings.
     pub fn draw(&mut self, n: usize, seed: u64) {
-        let mut kinds: BTreeMap<(String, Severity), Vec<[u8; 32]>> = BTreeMap::new();
-        for finding in self.findings.iter().filter(|f| f.counts()) {
-            let kind = (finding.rule.clone(), finding.severity);
-            kinds.entry(kind).or_default().push(lot(finding, seed));
-        }
+        let counted = self.findings.iter().filter(|f| f.counts());
+        let mut kinds = grouped(counted.map(|f| ((f.rule.clone(), f.severity), lot(f, seed))));
         kinds.values_mut().for_each(|lots| {
             lots.sort_unstable();
             lots.truncate(n);
