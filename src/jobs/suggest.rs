@@ -77,6 +77,5 @@ fn files<'a>(catalog: &'a Catalog, table: &str) -> Result<Vec<&'a TableFile>> {
 /// Returns the table's family from the operation catalog, or else from the folders of its files.
 fn family(files: &[&TableFile], specs: &Specs) -> String {
     let listed = specs.families.get(&files[0].table).cloned();
-    let folder = || files.iter().find_map(|f| f.place.family.clone());
-    listed.or_else(folder).unwrap_or_default()
+    listed.or_else(|| files.iter().find_map(|f| f.place.family.clone())).unwrap_or_default()
 }

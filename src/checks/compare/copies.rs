@@ -93,8 +93,7 @@ impl Judge for Copies {
 
 /// Returns the groups of tables with equal bytes, in the order of their first table.
 fn equal_files<'a>(at: &CrossContext<'a>) -> Vec<Vec<&'a TableFile>> {
-    let has_sketch = |file: &&&TableFile| at.sketches.by_path.contains_key(&file.entry.path);
-    let tables = at.tables.iter().filter(has_sketch);
+    let tables = at.tables.iter().filter(|file| at.sketches.by_path.contains_key(&file.entry.path));
     let by_size = grouped(tables.map(|file| (file.entry.size, *file)));
     let same_size = by_size.into_values().filter(|files| files.len() > 1).flatten();
     let by_bytes =
