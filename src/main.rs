@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
     match command {
         Command::Validate(args) => args.run(terminal),
-        Command::New(args) => args.run(terminal),
+        Command::New(options) => cli::new::run(&options, terminal),
         Command::Sanity(args) => args.run(terminal),
         Command::Impact(args) => args.run(terminal),
         Command::Remeasure(args) => args.run(terminal),
@@ -45,9 +45,9 @@ fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
         Command::Plan(args) => args.run(terminal),
         Command::Merge(args) => args.run(terminal),
         Command::Dedupe(args) => args.run(terminal),
-        Command::Convert(args) => args.run(terminal),
-        Command::Init(args) => args.run(terminal),
-        Command::Waive(args) => args.run(terminal),
+        Command::Convert(args) => args.convert(terminal),
+        Command::Init(options) => cli::init::run(&options, terminal),
+        Command::Waive(options) => cli::waive::run(&options, terminal),
         Command::Explain(args) => args.run(),
         Command::Suggest(args) => args.run(terminal),
         Command::Completions(args) => args.run(groups::command()),

@@ -12,7 +12,7 @@ use perfdb_gate::database::table::{Keys, Table, TableScope};
 use perfdb_gate::findings::baseline::Baseline;
 use perfdb_gate::findings::waiver::Waivers;
 use perfdb_gate::findings::{Counts, Example, Finding, Severity};
-use perfdb_gate::report::{Report, ReportFormat, ReportView, page, render};
+use perfdb_gate::report::{Report, ReportFormat, ReportView, TextStyle, page, render};
 use perfdb_gate::specs::system::System;
 use perfdb_gate::specs::{Library, Specs};
 
@@ -169,8 +169,7 @@ pub fn report(data: &[u8]) {
     report.outside = vec![name()];
     let view = ReportView::new(&report, report.outcome(Some(Severity::Error)));
     for format in [
-        ReportFormat::Human { colour: false, brief: false, full: true, width: None },
-        ReportFormat::Human { colour: false, brief: false, full: false, width: None },
+        ReportFormat::Human,
         ReportFormat::Concise,
         ReportFormat::Json,
         ReportFormat::Sarif,
@@ -178,12 +177,14 @@ pub fn report(data: &[u8]) {
         ReportFormat::Markdown,
         ReportFormat::Github,
     ] {
-        let text = render(&view, format).expect("a report");
+        let text = render(&view, format, TextStyle::default()).expect("a report");
         inert(&text, format == ReportFormat::Github);
         if matches!(format, ReportFormat::Json | ReportFormat::Sarif) {
             assert!(text.starts_with('{') && text.trim_end().ends_with('}'));
         }
     }
+    let full = TextStyle { full: true, ..TextStyle::default() };
+    inert(&render(&view, ReportFormat::Human, full).expect("a report"), false);
     let page = page(&view, &[]).expect("a page");
     inert(&page, false);
     assert_eq!(page.matches("<script").count(), 1);

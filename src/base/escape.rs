@@ -85,8 +85,7 @@ pub(crate) fn file_stem(parts: &[&str], between: &str) -> String {
 
 /// A word of a shell command, quoted if it has special characters.
 pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-/=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
+    if !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "._+-/=".contains(c)) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))

@@ -7,6 +7,7 @@
 //! - `escape`: Texts from data, escaped so that they do nothing in a terminal, a CI runner or a file name.
 //! - `stats`: Statistics for verdicts: medians with intervals, quantiles and counts, and the precision with which
 //!   numbers are written.
+//! - `group`: Groups values by key.
 //! - `random`: Seeded random numbers, the same on every machine, and samples by hash.
 //! - `digest`: SHA-256 digests as text, as sidecars, LFS pointers and fingerprints contain them.
 //! - `relation`: Relations that the values of a row must satisfy, with allowance for the digits to which the values are
@@ -36,6 +37,7 @@ pub mod expr;
 pub mod files;
 pub(crate) mod folder;
 pub(crate) mod glob;
+pub(crate) mod group;
 pub mod interrupt;
 pub mod panics;
 pub mod progress;

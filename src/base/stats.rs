@@ -3,6 +3,11 @@
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
+/// Returns the smallest value above 0; `None` if there is none.
+pub(crate) fn least_positive(values: &[f64]) -> Option<f64> {
+    values.iter().copied().filter(|value| *value > 0.0).reduce(f64::min)
+}
+
 /// Returns the median; the mean of the two middle values if their number is even, NaN if there are no values.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let sorted = sorted(values);

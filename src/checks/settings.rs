@@ -1,7 +1,7 @@
 //! The inputs of a run other than the data: rules with their overlays, waivers, and a baseline.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::base::dates::today;
@@ -17,6 +17,25 @@ use crate::findings::exceptions::{self, Exceptions};
 use crate::findings::waiver::{Applied, WAIVER_HINT, Waivers};
 use crate::findings::{Confidence, Finding, Sink};
 use crate::specs::{Library, Specs, is_honoured};
+
+/// The rules to run, and the rule files to read.
+#[derive(Debug, Default, Clone, clap::Args)]
+pub struct RuleSelection {
+    /// Run only these rules, e.g. `duplicate-key`; may be repeated.
+    #[arg(long, value_name = "RULE", help_heading = "Rules")]
+    pub only: Vec<String>,
+    /// Do not run these rules; may be repeated.
+    #[arg(long, value_name = "RULE", help_heading = "Rules")]
+    pub skip: Vec<String>,
+    /// Only findings that are at least so often right, judged by hand: `certain` (95 % and more),
+    /// `likely` (75 % and more) or `look` (all). Errors are certain.
+    #[arg(long, value_name = "LEVEL", hide_possible_values = true, help_heading = "Rules")]
+    pub min_confidence: Option<Confidence>,
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
+    #[arg(long = "rules", value_name = "DIR", help_heading = "Rules")]
+    pub folder: Option<PathBuf>,
+}
 
 /// The inputs of a run other than the data.
 #[derive(Default)]

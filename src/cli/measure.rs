@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use perfdb_gate::base::error::{Error, Exit, Result};
+use perfdb_gate::database::selection::Selection;
 use perfdb_gate::gpu::cuda::Cuda;
 use perfdb_gate::gpu::device::Device;
 use perfdb_gate::gpu::process::{COLLECTORS, PYTORCH, Process, Program};
@@ -16,7 +17,6 @@ use perfdb_gate::specs::Specs;
 use super::bar::Bar;
 use super::output::OutputArgs;
 use super::outputs::{self, Outputs, write_text};
-use super::selection::SelectionArgs;
 use super::terminal::TerminalArgs;
 
 /// The arguments of `perfdb-gate remeasure`.
@@ -29,7 +29,7 @@ pub(crate) struct Remeasure {
     #[arg(long = "ref", value_name = "REF", help_heading = "What to measure")]
     pub reference: Option<String>,
     #[command(flatten)]
-    pub selection: SelectionArgs,
+    pub selection: Selection,
     /// Only these rows: "gemm_dtype = 'bfloat16' AND m <= 256", or an exact key.
     #[arg(long = "where", value_name = "EXPR", help_heading = "What to measure")]
     pub filter: Option<String>,
@@ -188,7 +188,7 @@ impl Remeasure {
         remeasure::RemeasureOptions {
             root: self.root.clone(),
             reference: self.reference.clone(),
-            selection: self.selection.clone().into(),
+            selection: self.selection.clone(),
             filter: self.filter.clone(),
             points: self.points.clone(),
             sample: self.sample as usize,
@@ -216,7 +216,7 @@ impl Remeasure {
         outputs::check(self.output.files().chain(&self.log), &self.output_dir)?;
         let report = match &self.replay {
             Some(log) => {
-                let replay = Replay::read(log, self.selection.system.first().map(String::as_str))?;
+                let replay = Replay::read(log, self.selection.systems.first().map(String::as_str))?;
                 remeasure::judge_again(&self.options(), &replay)?
             }
             None => {

@@ -1,5 +1,5 @@
-//! The command line: one file per command, with its arguments and their conversion to the library's
-//! options.
+//! The command line: one file per command. A command's options are the library's own, with the arguments for its output
+//! beside them.
 
 pub(crate) mod bar;
 pub(crate) mod explore;
@@ -18,30 +18,29 @@ pub(crate) mod removed;
 pub(crate) mod repair;
 pub(crate) mod rules;
 pub(crate) mod sanity;
-pub(crate) mod selection;
 pub(crate) mod status;
 pub(crate) mod terminal;
 pub(crate) mod validate;
 pub(crate) mod waive;
 
 use clap::{Parser, Subcommand};
+use perfdb_gate::jobs::init::InitOptions;
+use perfdb_gate::jobs::new::NewOptions;
+use perfdb_gate::jobs::waive::WaiveOptions;
 
 use self::explore::ExploreArgs;
 use self::generate::{Completions, SchemaArgs};
 use self::impact::ImpactArgs;
-use self::init::InitArgs;
 use self::measure::{Measure, Remeasure};
 use self::merge::MergeArgs;
-use self::new::NewArgs;
 use self::plan::PlanArgs;
-use self::repair::{ConvertArgs, DedupeArgs};
+use self::repair::{DedupeArgs, RepairArgs};
 use self::rules::{Explain, SuggestArgs};
 use self::sanity::Sanity;
 use self::status::StatusArgs;
 use self::terminal::MOST_COLUMNS;
 pub(crate) use self::terminal::TerminalArgs;
 use self::validate::Validate;
-use self::waive::WaiveArgs;
 
 /// The exit codes of every command, with an example of each.
 const EXIT_CODES: &str = include_str!("exit_codes.txt");
@@ -68,7 +67,7 @@ pub(crate) enum Command {
     Validate(Box<Validate>),
     /// Start a table of your own: the system's YAML, rows from a CSV, a sidecar; a dry run without
     /// --write.
-    New(NewArgs),
+    New(NewOptions),
     /// Compare a pull request with its base: what does it change, and is that right?
     Sanity(Box<Sanity>),
     /// Ask the planner for step times before and after a change, with the tables behind each move.
@@ -88,11 +87,11 @@ pub(crate) enum Command {
     /// Remove repeated measurements from tables on disk; a dry run without --write.
     Dedupe(Box<DedupeArgs>),
     /// Convert text tables on disk to Parquet, cell for cell; a dry run without --write.
-    Convert(Box<ConvertArgs>),
+    Convert(Box<RepairArgs>),
     /// Set up a repository: workflows, a hook and a baseline; existing files are kept.
-    Init(InitArgs),
+    Init(InitOptions),
     /// Accept a finding until a date: write its waiver. Without a fingerprint, list the findings.
-    Waive(WaiveArgs),
+    Waive(WaiveOptions),
     /// Explain a rule: what it reports, why, what to do, with examples. Without a rule, list all.
     Explain(Explain),
     /// Print a first spec for a table that has none, as YAML to edit.

@@ -5,17 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use perfdb_gate::base::error::{Error, Exit};
 use perfdb_gate::findings::Severity;
-use perfdb_gate::jobs::DocumentFormat;
-use perfdb_gate::report::{Report, RunVerdict};
-
-use super::terminal::TerminalArgs;
+use perfdb_gate::report::{Report, ReportFormat, RunVerdict};
 
 /// Arguments that set the formats and files of a report.
 #[derive(Debug, Args)]
 pub struct OutputArgs {
     /// Format of the report.
-    #[arg(long, value_enum, default_value_t = FormatName::Human, help_heading = "Output")]
-    pub format: FormatName,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Human, help_heading = "Output")]
+    pub format: ReportFormat,
     /// Print only how many findings each rule has.
     #[arg(long, conflicts_with = "format", help_heading = "Output")]
     pub statistics: bool,
@@ -24,7 +21,7 @@ pub struct OutputArgs {
     pub output: Option<PathBuf>,
     /// Also write the report in another format, e.g. `sarif=perfdb.sarif`; may be repeated.
     #[arg(long, value_name = "FORMAT=FILE", value_parser = report_of, help_heading = "Output")]
-    pub report: Vec<(FormatName, PathBuf)>,
+    pub report: Vec<(ReportFormat, PathBuf)>,
     /// Write the report as an HTML page: one file that needs no network.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
@@ -41,15 +38,15 @@ impl OutputArgs {
 
     /// Returns true if a format shows the stages of a change.
     pub fn shows_stages(&self) -> bool {
-        self.shows(FormatName::Stages)
+        self.shows(ReportFormat::Stages)
     }
 
     /// Returns true if the audit of a change is asked for.
     pub fn audits(&self) -> bool {
-        self.shows(FormatName::Audit)
+        self.shows(ReportFormat::Audit)
     }
 
-    fn shows(&self, format: FormatName) -> bool {
+    fn shows(&self, format: ReportFormat) -> bool {
         self.report.iter().map(|(format, _)| *format).chain([self.format]).any(|f| f == format)
     }
 
@@ -67,65 +64,19 @@ impl OutputArgs {
 }
 
 /// Parses `FORMAT=FILE`.
-fn report_of(text: &str) -> Result<(FormatName, PathBuf), String> {
+fn report_of(text: &str) -> Result<(ReportFormat, PathBuf), String> {
     let (name, file) =
         text.split_once('=').ok_or("write FORMAT=FILE, for example sarif=perfdb.sarif")?;
     if file.is_empty() || file == "-" {
         return Err("the name of the file is missing; --format sets the format of standard output"
             .to_owned());
     }
-    let format = FormatName::from_str(name, false).map_err(|_| {
-        let known = FormatName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let format = ReportFormat::from_str(name, false).map_err(|_| {
+        let known = ReportFormat::value_variants().iter().filter_map(ValueEnum::to_possible_value);
         let known: Vec<String> = known.map(|value| value.get_name().to_owned()).collect();
         format!("'{name}' is not a format: the formats are {}", known.join(", "))
     })?;
     Ok((format, PathBuf::from(file)))
-}
-
-/// The formats of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FormatName {
-    /// For people.
-    Human,
-    /// One line per finding.
-    Concise,
-    /// For programs (schema perfdb-gate/v1).
-    Json,
-    /// For code scanning and editors (SARIF 2.1.0).
-    Sarif,
-    /// GitHub Actions annotations.
-    Github,
-    /// For CI systems that display test results.
-    Junit,
-    /// For a workflow step's summary.
-    Markdown,
-    /// Only `sanity`: a status per stage, for programs (schema perfdb-gate/stages/v1).
-    Stages,
-    /// Only `sanity`: what each changed table contained before and after, and which rules examined it
-    /// (schema perfdb-gate/audit/v1).
-    Audit,
-}
-
-/// The formats of documents other than reports, such as an impact or a status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DocumentFormatName {
-    /// For people.
-    Human,
-    /// For a pull request or a page.
-    Markdown,
-    /// For programs.
-    Json,
-}
-
-impl DocumentFormatName {
-    /// Returns the library's format; with `--quiet`, people see only the headline.
-    pub fn of(self, terminal: TerminalArgs) -> DocumentFormat {
-        match self {
-            Self::Human => DocumentFormat::Human { brief: terminal.quiet },
-            Self::Markdown => DocumentFormat::Markdown,
-            Self::Json => DocumentFormat::Json,
-        }
-    }
 }
 
 /// The exit code of an inconclusive run.
@@ -153,7 +104,7 @@ impl Inconclusive {
     pub fn exit(self, verdict: RunVerdict, report: &Report) -> Exit {
         match verdict {
             RunVerdict::Inconclusive if self.passes(report) => Exit::Clean,
-            RunVerdict::Clean | RunVerdict::Failed | RunVerdict::Inconclusive => verdict.exit(),
+            RunVerdict::Passed | RunVerdict::Failed | RunVerdict::Inconclusive => verdict.exit(),
         }
     }
 }

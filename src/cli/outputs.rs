@@ -9,9 +9,9 @@ use perfdb_gate::base::read::read_text;
 use perfdb_gate::database::source::named_like_a_table;
 use perfdb_gate::gpu::rerun::RerunList;
 use perfdb_gate::report::chart::Drawing;
-use perfdb_gate::report::{self, ReportFormat, ReportView};
+use perfdb_gate::report::{self, ReportFormat, ReportView, TextStyle};
 
-use crate::cli::output::{FormatName, OutputArgs};
+use crate::cli::output::OutputArgs;
 use crate::cli::terminal::{ColorName, TerminalArgs};
 
 /// Checks, before a run, that outputs can be written and do not overwrite a file of a database.
@@ -104,17 +104,13 @@ impl Outputs {
             self.add(path, report::page(view, drawings)?);
         }
         for (format, path) in &args.report {
-            let format = format_of(*format, ReportExtent { to_file: true, full: true }, terminal);
-            self.add(path, report::render(view, format)?);
+            self.add(path, report::render(view, *format, text_style(true, true, terminal))?);
         }
         let to_file = args.output.is_some();
-        let extent = ReportExtent { to_file, full: self.full || to_file };
-        let format = if args.statistics {
-            ReportFormat::Statistics
-        } else {
-            format_of(args.format, extent, terminal)
-        };
-        self.add(args.output.as_deref().unwrap_or(Path::new("-")), report::render(view, format)?);
+        let style = text_style(to_file, self.full || to_file, terminal);
+        let format = if args.statistics { ReportFormat::Statistics } else { args.format };
+        let text = report::render(view, format, style)?;
+        self.add(args.output.as_deref().unwrap_or(Path::new("-")), text);
         Ok(())
     }
 
@@ -130,43 +126,19 @@ impl Outputs {
     }
 }
 
-/// The target of a report, which decides on colours and the number of findings.
-#[derive(Clone, Copy)]
-struct ReportExtent {
-    to_file: bool,
-    full: bool,
-}
-
-/// Returns the format for people on standard output, with every finding.
-pub(crate) fn human(terminal: TerminalArgs) -> ReportFormat {
-    format_of(FormatName::Human, ReportExtent { to_file: false, full: true }, terminal)
-}
-
-/// Returns the library's format for a file or for standard output.
-fn format_of(name: FormatName, extent: ReportExtent, terminal: TerminalArgs) -> ReportFormat {
-    match name {
-        FormatName::Human => {
-            let says = |name: &str| std::env::var_os(name).unwrap_or_default();
-            let colour = match terminal.color {
-                ColorName::Always => true,
-                ColorName::Never => false,
-                ColorName::Auto => {
-                    let plain = !says("NO_COLOR").is_empty() || says("TERM") == "dumb";
-                    !extent.to_file && !plain && std::io::stdout().is_terminal()
-                }
-            };
-            let width = report::columns().filter(|_| !extent.to_file);
-            ReportFormat::Human { colour, brief: terminal.quiet, full: extent.full, width }
+/// Returns the style of a report for people, in a file or on standard output. If `full` is true, it lists every finding.
+pub(crate) fn text_style(to_file: bool, full: bool, terminal: TerminalArgs) -> TextStyle {
+    let says = |name: &str| std::env::var_os(name).unwrap_or_default();
+    let colour = match terminal.color {
+        ColorName::Always => true,
+        ColorName::Never => false,
+        ColorName::Auto => {
+            let plain = !says("NO_COLOR").is_empty() || says("TERM") == "dumb";
+            !to_file && !plain && std::io::stdout().is_terminal()
         }
-        FormatName::Concise => ReportFormat::Concise,
-        FormatName::Json => ReportFormat::Json,
-        FormatName::Sarif => ReportFormat::Sarif,
-        FormatName::Github => ReportFormat::Github,
-        FormatName::Junit => ReportFormat::Junit,
-        FormatName::Markdown => ReportFormat::Markdown,
-        FormatName::Stages => ReportFormat::Stages,
-        FormatName::Audit => ReportFormat::Audit,
-    }
+    };
+    let width = report::columns().filter(|_| !to_file);
+    TextStyle { colour, brief: terminal.quiet, full, width }
 }
 
 /// Writes a text to a file, or to standard output if `file` is `None`.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use perfdb_gate::base::error::{Exit, Result};
 use perfdb_gate::checks::rule::Rules;
-use perfdb_gate::jobs::{explain, suggest};
+use perfdb_gate::jobs::explain;
+use perfdb_gate::jobs::suggest::{self, SuggestOptions};
 use perfdb_gate::report;
 use perfdb_gate::specs::{Library, ShippedFacts};
 
@@ -27,18 +28,8 @@ pub(crate) struct Explain {
 /// The arguments of `perfdb-gate suggest`.
 #[derive(Debug, Args)]
 pub(crate) struct SuggestArgs {
-    /// The table's name, with or without `_perf`.
-    pub table: String,
-    /// Repository or folder that contains the database.
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub root: PathBuf,
-    /// Learn from a commit, without a checkout, instead of the files on disk.
-    #[arg(long = "ref", value_name = "REF")]
-    pub reference: Option<String>,
-    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
-    /// the same id.
-    #[arg(long = "rules", value_name = "DIR")]
-    pub rules_dir: Option<PathBuf>,
+    #[command(flatten)]
+    options: SuggestOptions,
     /// Write the spec to a file instead of standard output.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -62,13 +53,7 @@ impl Explain {
 
 impl SuggestArgs {
     pub(crate) fn run(self, terminal: TerminalArgs) -> Result<Exit> {
-        let options = suggest::SuggestOptions {
-            root: self.root,
-            reference: self.reference,
-            rules: self.rules_dir,
-            table: self.table,
-        };
-        let text = Bar::during("reading tables", terminal, || suggest::run(&options))?;
+        let text = Bar::during("reading tables", terminal, || suggest::run(&self.options))?;
         write_text(self.output.as_deref(), text)?;
         Ok(Exit::Clean)
     }

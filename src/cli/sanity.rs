@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use perfdb_gate::base::error::{Exit, Result};
 use perfdb_gate::base::escape::clean;
+use perfdb_gate::checks::settings::RuleSelection;
+use perfdb_gate::jobs::impact::PlannerOptions;
 use perfdb_gate::jobs::{sanity, smoke};
 use perfdb_gate::report::{ReportView, RunVerdict, chart, comment};
 
 use super::bar::Bar;
-use super::impact::PlannerArgs;
 use super::output::{FailOn, OutputArgs};
 use super::outputs::{self, Outputs};
-use super::selection::RuleArgs;
 use super::terminal::TerminalArgs;
 
 /// The arguments of `perfdb-gate sanity`.
@@ -31,9 +31,9 @@ pub(crate) struct Sanity {
     #[arg(long, value_name = "NAME", help_heading = "What to compare")]
     pub layout: Option<String>,
     #[command(flatten)]
-    pub rules: RuleArgs,
+    pub rules: RuleSelection,
     #[command(flatten)]
-    pub planner: PlannerArgs,
+    pub planner: PlannerOptions,
     /// Write a Markdown comment for the pull request, at most 16,000 characters long.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output_md_file: Option<PathBuf>,
@@ -94,16 +94,13 @@ impl Sanity {
             root: self.root.clone(),
             base: self.base_ref.clone(),
             head: self.head_ref.clone(),
-            only: self.rules.only.clone(),
-            skip: self.rules.skip.clone(),
-            min_confidence: self.rules.min_confidence,
-            rules: self.rules.rules_dir.clone(),
+            rules: self.rules.clone(),
             detail_dir: self.detail_dir.clone(),
             charts: self.figures(),
             stages: self.output.shows_stages(),
             audit: self.output.audits(),
             layout: self.layout.clone(),
-            planner: (&self.planner).into(),
+            planner: self.planner.clone(),
         }
     }
 

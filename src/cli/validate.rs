@@ -1,10 +1,11 @@
 //! The command `perfdb-gate validate`.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use perfdb_gate::base::error::{Exit, Result};
+use perfdb_gate::checks::settings::RuleSelection;
+use perfdb_gate::database::selection::Selection;
 use perfdb_gate::findings::baseline::Baseline;
 use perfdb_gate::jobs::impact::PlannerOptions;
 use perfdb_gate::jobs::validate;
@@ -15,7 +16,6 @@ use perfdb_gate::traces;
 use super::bar::Bar;
 use super::output::{FailOn, OutputArgs};
 use super::outputs::{self, Outputs};
-use super::selection::{RuleArgs, SelectionArgs};
 use super::terminal::TerminalArgs;
 
 /// The arguments of `perfdb-gate validate`.
@@ -37,19 +37,19 @@ pub struct Validate {
     /// Check end-to-end traces in a folder instead: workload cards, experiment configs and metric
     /// files. This always uses one thread.
     #[arg(long, value_name = "DIR", help_heading = "What to judge")]
-    #[arg(conflicts_with_all = ["root", "since", "ledger", "system", "backend", "version", "table"])]
+    #[arg(conflicts_with_all = ["root", "since", "ledger", "systems", "backends", "versions", "tables"])]
     pub traces: Option<PathBuf>,
     #[command(flatten)]
-    pub selection: SelectionArgs,
+    pub selection: Selection,
     /// A collector's log directory; keys that it recorded as failed are not reported as missing.
     #[arg(long, value_name = "DIR", help_heading = "What to judge")]
     pub ledger: Option<PathBuf>,
     /// Also let the planner's package load the tables and plan its models: a Python with aisimulate or
     /// aiconfigurator-core. Without it nobody is asked.
     #[arg(long, value_name = "PYTHON", conflicts_with = "traces", help_heading = "What to judge")]
-    pub planner: Option<OsString>,
+    pub planner: Option<PlannerChoice>,
     #[command(flatten)]
-    pub rules: RuleArgs,
+    pub rules: RuleSelection,
     #[command(flatten)]
     pub output: OutputArgs,
     #[command(flatten)]
@@ -91,20 +91,17 @@ impl From<&Validate> for validate::ValidateOptions {
         Self {
             root: args.root.clone(),
             reference: args.reference.clone(),
-            selection: args.selection.clone().into(),
+            selection: args.selection.clone(),
             since: args.since.clone(),
             settings_ref: args.settings_ref.clone(),
-            only: args.rules.only.clone(),
-            skip: args.rules.skip.clone(),
-            min_confidence: args.rules.min_confidence,
-            rules: args.rules.rules_dir.clone(),
+            rules: args.rules.clone(),
             baseline: args.gate.baseline.clone(),
             ledger: args.ledger.clone(),
             rows_dir: args.gate.rows_dir.clone(),
             strict: args.gate.strict,
             curves: args.output.html.is_some(),
             planner: args.planner.clone().map(|planner| PlannerOptions {
-                choice: PlannerChoice::named(planner),
+                planner: Some(planner),
                 ..PlannerOptions::default()
             }),
         }
@@ -140,10 +137,7 @@ impl Validate {
             root: root.to_owned(),
             reference: self.reference.clone(),
             settings_ref: self.settings_ref.clone(),
-            only: self.rules.only.clone(),
-            skip: self.rules.skip.clone(),
-            min_confidence: self.rules.min_confidence,
-            rules: self.rules.rules_dir.clone(),
+            rules: self.rules.clone(),
             baseline: self.gate.baseline.clone(),
         }
     }

@@ -38,22 +38,13 @@ pub struct Fact {
 }
 
 /// The source that states a fact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum_macros::IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum FactOrigin {
     /// The judged work tree or commit.
     Tree,
     /// This program's own `rules/`, with overlays.
     Rules,
-}
-
-impl FactOrigin {
-    /// Returns the source's name in reports.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Tree => "tree",
-            Self::Rules => "rules",
-        }
-    }
 }
 
 /// The facts that a tree states.

@@ -9,17 +9,22 @@ use crate::base::glob::{GlobScope, matcher};
 use crate::database::catalog::{Catalog, Place};
 
 /// Glob patterns that select a part of the database. An empty list selects everything.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, clap::Args)]
 pub struct Selection {
-    /// Patterns for systems.
+    /// Only these systems, e.g. `h200_sxm` or `b*`; may be repeated.
+    #[arg(long = "system", value_name = "NAME", help_heading = "Which tables")]
     pub systems: Vec<String>,
-    /// Patterns for backends.
+    /// Only these backends, e.g. `vllm`; may be repeated.
+    #[arg(long = "backend", value_name = "NAME", help_heading = "Which tables")]
     pub backends: Vec<String>,
-    /// Patterns for versions.
+    /// Only these versions, e.g. `0.24.0`; may be repeated.
+    #[arg(long = "version", value_name = "VERSION", help_heading = "Which tables")]
     pub versions: Vec<String>,
-    /// Patterns for table names, with or without `_perf`.
+    /// Only these tables, e.g. `gemm` or `gemm_perf`; may be repeated.
+    #[arg(long = "table", value_name = "NAME", help_heading = "Which tables")]
     pub tables: Vec<String>,
-    /// The layout of the database; `None` to find it out from the files.
+    /// The layout of the database, e.g. `public`, instead of the one that its files show.
+    #[arg(long, value_name = "NAME", help_heading = "Which tables")]
     pub layout: Option<String>,
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Finding;
+use crate::base::group::grouped;
 use crate::database::catalog::{Catalog, Format, TableFile};
 use crate::database::source::{Assembly, EntryKind, RowOrigin, Source};
 use crate::database::state::State;
@@ -167,12 +168,11 @@ pub fn number_lines(findings: &mut [Finding], state: State<'_>) {
     let texts = state.catalog.tables.iter().filter(|file| file.format == Format::Csv);
     let texts: BTreeMap<&str, &TableFile> =
         texts.map(|file| (file.entry.path.as_str(), file)).collect();
-    let mut of_file: BTreeMap<&str, Vec<&mut Finding>> = BTreeMap::new();
-    for finding in findings.iter_mut().filter(|finding| !finding.examples.is_empty()) {
-        if let Some((path, _)) = texts.get_key_value(finding.path.as_str()) {
-            of_file.entry(path).or_default().push(finding);
-        }
-    }
+    let numbered = findings.iter_mut().filter(|finding| !finding.examples.is_empty());
+    let of_file = grouped(numbered.filter_map(|finding| {
+        let (path, _) = texts.get_key_value(finding.path.as_str())?;
+        Some((*path, finding))
+    }));
     for (path, findings) in of_file {
         let Ok(table) = state.table(texts[path]) else { continue };
         findings.into_iter().for_each(|finding| number(finding, &table));

@@ -1,15 +1,25 @@
 //! The severity of a finding, and the confidence in the findings of a rule.
 
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Severity of a finding.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum_macros::IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Severity {
     /// A defect that a maintainer would fix.
     Error,
@@ -24,23 +34,27 @@ impl Severity {
     pub(crate) fn at_most(self, most: Self) -> Self {
         self.max(most)
     }
-
-    /// The severity's name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Info => "info",
-        }
-    }
 }
 
 /// The share of a rule's warnings and infos that are right. Each was judged by hand, on data that no rule was tuned to
 /// (docs/precision.md). The order is from the least to the most confident.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    clap::ValueEnum,
+    strum_macros::IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Confidence {
     /// Less than three of four were defects, or too few were judged: worth a look.
     #[default]
@@ -51,16 +65,6 @@ pub enum Confidence {
     Certain,
 }
 
-impl FromStr for Confidence {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let all = [Self::Look, Self::Likely, Self::Certain];
-        let found = all.into_iter().find(|confidence| confidence.name() == name);
-        found.ok_or_else(|| "the levels are certain, likely and look".to_owned())
-    }
-}
-
 impl Confidence {
     /// Returns the precision in the terms of code scanning.
     pub(crate) fn precision(self) -> &'static str {
@@ -68,15 +72,6 @@ impl Confidence {
             Self::Look => "medium",
             Self::Likely => "high",
             Self::Certain => "very-high",
-        }
-    }
-
-    /// Returns the name in rule files, options and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Look => "look",
-            Self::Likely => "likely",
-            Self::Certain => "certain",
         }
     }
 }

@@ -253,7 +253,7 @@ impl Scope for FindingFacts<'_> {
                 let rows = self.0.all_rows.unwrap_or(self.0.rows);
                 Some(Value::Number(Vals::One(rows as f64)))
             }
-            "severity" => Some(Value::text(self.0.severity.name())),
+            "severity" => Some(Value::text(self.0.severity.into_str())),
             _ => self.0.evidence.get(name).map(|value| Value::of_json(&value)),
         }
     }

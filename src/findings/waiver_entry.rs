@@ -28,7 +28,7 @@ impl WaiverEntry<'_> {
         // A JSON string is a YAML string.
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let Finding { rule, severity, path, .. } = self.finding;
-        let mut condition = format!("severity = '{}'", severity.name());
+        let mut condition = format!("severity = '{}'", severity.into_str());
         let rows = self.finding.all_rows.unwrap_or(self.finding.rows);
         if rows > 0 {
             condition += &format!(" AND rows <= {rows}");

@@ -13,7 +13,7 @@ pub fn list(rules: &Rules) -> String {
     let width = rules.ids().map(str::len).max().unwrap_or(0);
     for rule in rules.all() {
         let Rule { id, severity, confidence, summary, .. } = &**rule;
-        let (severity, confidence) = (severity.name(), confidence.name());
+        let (severity, confidence) = (severity.into_str(), confidence.into_str());
         out += &format!("{id:width$}  {severity:7}  {confidence:7}  {summary}\n");
     }
     out
@@ -34,7 +34,7 @@ pub fn page(rules: &Rules) -> String {
     );
     for rule in rules.all() {
         let Rule { id, severity, confidence, summary, .. } = &**rule;
-        let (severity, confidence) = (severity.name(), confidence.name());
+        let (severity, confidence) = (severity.into_str(), confidence.into_str());
         out += &format!("| [{id}](#{id}) | {severity} | {confidence} | {summary} |\n");
     }
     for rule in rules.all() {
@@ -45,7 +45,7 @@ pub fn page(rules: &Rules) -> String {
 
 fn section(rule: &Rule) -> String {
     let Rule { id, severity, confidence, summary, .. } = rule;
-    let (severity, confidence) = (severity.name(), confidence.name());
+    let (severity, confidence) = (severity.into_str(), confidence.into_str());
     let mut out = format!("\n## {id}\n\n{severity}, {confidence}: {summary}.\n");
     for (title, text, details) in parts(rule) {
         out += &format!("\n**{title}.** {}\n", literal(text.trim()));
@@ -109,8 +109,8 @@ pub fn rule_text(rule: &Rule, shipped: &ShippedFacts, width: usize) -> String {
     let mut out = format!(
         "{} ({}, {}): {}\n",
         rule.id,
-        rule.severity.name(),
-        rule.confidence.name(),
+        rule.severity.into_str(),
+        rule.confidence.into_str(),
         rule.summary
     );
     let text = Options::new(width).initial_indent("  ").subsequent_indent("  ");

@@ -55,31 +55,30 @@ use crate::base::words::plural;
 use crate::database::source::{self, Source};
 use crate::report::document::Document;
 
-/// The output formats of documents other than reports, such as a comparison or a status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The formats of documents other than reports, such as an impact or a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum DocumentFormat {
-    /// Text for people.
-    Human {
-        /// True if only the headline is printed.
-        brief: bool,
-    },
-    /// Markdown for a pull request or a page.
+    /// For people.
+    Human,
+    /// For a pull request or a page.
     Markdown,
-    /// JSON for programs; `perfdb-gate schema` prints the schema of each document.
+    /// For programs.
     Json,
 }
 
 impl DocumentFormat {
-    /// Renders a result in this format and builds only the form that the format needs.
+    /// Renders a result in this format and builds only the form that the format needs. If `brief` is true, people see
+    /// only the headline.
     pub(crate) fn render(
         self,
+        brief: bool,
         headline: impl FnOnce() -> String,
         document: impl FnOnce() -> Document,
         json: impl FnOnce() -> String,
     ) -> String {
         match self {
-            Self::Human { brief: true } => clean(&headline()) + "\n",
-            Self::Human { brief: false } => document().text(),
+            Self::Human if brief => clean(&headline()) + "\n",
+            Self::Human => document().text(),
             Self::Markdown => document().markdown(),
             Self::Json => inert_json(&json()) + "\n",
         }

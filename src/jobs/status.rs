@@ -29,8 +29,8 @@ pub fn run(options: &ValidateOptions, progress: &dyn Progress) -> Result<Databas
 }
 
 impl DatabaseHealth {
-    /// Renders the map.
-    pub fn render(&self, format: DocumentFormat) -> String {
+    /// Renders the map. If `brief` is true, people see only the headline.
+    pub fn render(&self, format: DocumentFormat, brief: bool) -> String {
         let document = || {
             let mut document = Document::new("");
             self.map.add_to(&mut document);
@@ -38,7 +38,7 @@ impl DatabaseHealth {
             document
         };
         let json = || serde_json::to_string_pretty(&self.map).unwrap_or_default();
-        format.render(|| self.headline.clone(), document, json)
+        format.render(brief, || self.headline.clone(), document, json)
     }
 
     /// Returns the exit code: clean if there is a table, otherwise inconclusive.

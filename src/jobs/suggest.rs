@@ -17,16 +17,20 @@ const SAVE: &str =
     "\n# Save it as tables/<family>.yaml in a folder for --rules, or in .perfdb-gate/rules/.\n";
 
 /// The options of `suggest`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct SuggestOptions {
-    /// The repository, or a folder in it.
-    pub root: PathBuf,
-    /// A commit to read; `None` reads the files on disk.
-    pub reference: Option<String>,
-    /// A folder whose files are added to the built-in rules or replace them.
-    pub rules: Option<PathBuf>,
     /// The table's name, with or without `_perf`.
     pub table: String,
+    /// Repository or folder that contains the database.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub root: PathBuf,
+    /// Learn from a commit, without a checkout, instead of the files on disk.
+    #[arg(long = "ref", value_name = "REF")]
+    pub reference: Option<String>,
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
+    #[arg(long, value_name = "DIR")]
+    pub rules: Option<PathBuf>,
 }
 
 /// Learns a spec and renders it as YAML for `rules/tables/<family>.yaml`.
@@ -73,6 +77,5 @@ fn files<'a>(catalog: &'a Catalog, table: &str) -> Result<Vec<&'a TableFile>> {
 /// Returns the table's family from the operation catalog, or else from the folders of its files.
 fn family(files: &[&TableFile], specs: &Specs) -> String {
     let listed = specs.families.get(&files[0].table).cloned();
-    let folder = || files.iter().find_map(|f| f.place.family.clone());
-    listed.or_else(folder).unwrap_or_default()
+    listed.or_else(|| files.iter().find_map(|f| f.place.family.clone())).unwrap_or_default()
 }

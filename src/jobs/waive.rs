@@ -19,38 +19,39 @@ use crate::jobs::validate::{self, ValidateOptions};
 const DAYS: i64 = 90;
 
 /// The options of `waive`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct WaiveOptions {
-    /// The repository or folder that contains the database.
-    pub root: PathBuf,
-    /// The fingerprint of the finding.
-    pub fingerprint: String,
-    /// The reason why the finding is acceptable.
-    pub reason: String,
-    /// Reference to the evidence; `None` names the finding.
-    pub evidence: Option<String>,
-    /// Name of the person who approves; `None` takes the name that git knows.
-    pub approved_by: Option<String>,
-    /// Last day on which the waiver applies, as YYYY-MM-DD; `None` for `DAYS` days from today.
+    /// Fingerprint of the finding; without it, errors and warnings are listed with theirs.
+    #[arg(requires = "reason")]
+    pub fingerprint: Option<String>,
+    /// Reason why the finding is acceptable.
+    #[arg(long, value_name = "TEXT", requires = "fingerprint")]
+    pub reason: Option<String>,
+    /// Last day on which the waiver applies, YYYY-MM-DD; 90 days from today without it.
+    #[arg(long, value_name = "DATE", requires = "fingerprint")]
     pub until: Option<String>,
+    /// Link to the evidence for the reason; without it, the finding's message.
+    #[arg(long, value_name = "TEXT", requires = "fingerprint")]
+    pub evidence: Option<String>,
+    /// Person who approves the waiver; without it, git's user.name.
+    #[arg(long, value_name = "NAME", requires = "fingerprint")]
+    pub approved_by: Option<String>,
+    /// Repository that contains the database, or a folder in it.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub root: PathBuf,
 }
 
 /// Lists the findings that can be waived, one per line with its fingerprint.
-///
-/// # Errors
-///
-/// The errors of [`validate::run`].
-pub fn list(root: PathBuf, progress: &dyn Progress) -> Result<String> {
-    let all = found(root, progress)?;
+fn list(all: &[Finding]) -> String {
     let mut out = String::new();
-    for finding in &all {
-        let (severity, print) = (finding.severity.name(), finding.fingerprint());
+    for finding in all {
+        let (severity, print) = (finding.severity.into_str(), finding.fingerprint());
         out += &format!(
             "{print}  {severity:7} {} {}: {}\n",
             finding.rule, finding.path, finding.message
         );
     }
-    Ok(if out.is_empty() { "no errors or warnings\n".into() } else { out })
+    if out.is_empty() { "no errors or warnings\n".into() } else { out }
 }
 
 /// Returns the errors and warnings that are not waived.
@@ -61,15 +62,19 @@ fn found(root: PathBuf, progress: &dyn Progress) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Writes the waiver of a finding and returns what was written.
+/// Writes the waiver of a finding and returns what was written. Without a fingerprint, lists the findings that can be
+/// waived.
 ///
 /// # Errors
 ///
 /// Returns an error if no finding has the fingerprint, if the date has passed, or if the file of
 /// waivers cannot be written.
 pub fn run(options: &WaiveOptions, progress: &dyn Progress) -> Result<String> {
+    let (Some(fingerprint), Some(reason)) = (&options.fingerprint, &options.reason) else {
+        return Ok(list(&found(options.root.clone(), progress)?));
+    };
     let until = until(options.until.as_deref())?;
-    if options.reason.trim().is_empty() {
+    if reason.trim().is_empty() {
         return Err(Error::new("--reason is empty", "say why the finding is acceptable"));
     }
     let tree = WorkTree::open(&options.root)?;
@@ -86,19 +91,14 @@ pub fn run(options: &WaiveOptions, progress: &dyn Progress) -> Result<String> {
     let all = found(options.root.clone(), progress)?;
     let finding = all
         .iter()
-        .filter(|finding| finding.fingerprint() == options.fingerprint)
+        .filter(|finding| finding.fingerprint() == *fingerprint)
         .min_by_key(|finding| finding.severity)
-        .ok_or_else(|| unknown(&all, &options.fingerprint))?;
+        .ok_or_else(|| unknown(&all, fingerprint))?;
     let evidence = options.evidence.clone();
     let evidence =
-        evidence.unwrap_or_else(|| format!("finding {}: {}", options.fingerprint, finding.message));
-    let entry = WaiverEntry {
-        finding,
-        reason: &options.reason,
-        evidence: &evidence,
-        approved_by: &approved_by,
-        until,
-    };
+        evidence.unwrap_or_else(|| format!("finding {fingerprint}: {}", finding.message));
+    let entry =
+        WaiverEntry { finding, reason, evidence: &evidence, approved_by: &approved_by, until };
     let shown = format!("{SETTINGS}/waivers.yaml");
     let path = top.join(&shown);
     let bad = |why: Reason| Error::new(format!("{shown}: {why}"), WAIVER_HINT);

@@ -95,8 +95,10 @@ pub(super) struct StateAnswer {
     Deserialize,
     serde::Serialize,
     schemars::JsonSchema,
+    strum_macros::IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Source {
     /// Measured rows.
     Silicon,
@@ -114,18 +116,6 @@ pub enum Source {
 }
 
 impl Source {
-    /// Returns the planner's name of the origin.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Silicon => "silicon",
-            Self::Mixed => "mixed",
-            Self::Empirical => "empirical",
-            Self::Estimated => "estimated",
-            Self::Sol => "sol",
-            Self::Unknown => "unknown",
-        }
-    }
-
     /// Returns true if measured rows are behind the time.
     pub(crate) fn is_measured(self) -> bool {
         matches!(self, Self::Silicon | Self::Mixed)

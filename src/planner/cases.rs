@@ -73,9 +73,21 @@ pub struct Quant {
 
 /// A phase of inference.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Deserialize,
+    Serialize,
+    JsonSchema,
+    strum_macros::IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Phase {
     /// All tokens of the requests are computed in one step.
     Prefill,
@@ -94,11 +106,7 @@ impl StepPoint {
     /// Renders the step, such as `decode 64 × 1024`.
     pub(crate) fn words(self) -> String {
         let Self(phase, batch, tokens) = self;
-        let phase = match phase {
-            Phase::Prefill => "prefill",
-            Phase::Decode => "decode",
-        };
-        format!("{phase} {batch} × {tokens}")
+        format!("{} {batch} × {tokens}", phase.into_str())
     }
 }
 

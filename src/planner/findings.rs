@@ -10,7 +10,7 @@ use pep440_rs::Version;
 use super::asked::{AskedVersion, PlannedVersion, Slot};
 use super::change::{Impact, ImpactCase, OpMove, PointImpact, StepEffect};
 use super::refusals::Refusal;
-use super::{Neighbour, Planner, Source};
+use super::{Neighbour, Planner};
 use crate::base::words::{count, plural, plural_verb};
 use crate::checks::Check;
 use crate::checks::rule::Rule;
@@ -235,14 +235,14 @@ impl Impact {
             message += &format!(" ({})", op.words());
         }
         if !is_expected {
-            message += &format!(", although the change is {}", class.name());
+            message += &format!(", although the change is {}", class.into_str());
         }
         let finding = on_version(rule, severity, version, head, message).about_change();
         Some(
             finding
                 .evidence("moved", moved.len())
                 .evidence("worst", worst)
-                .evidence("class", class.name()),
+                .evidence("class", class.into_str()),
         )
     }
 }
@@ -284,8 +284,8 @@ impl OpMove {
 
 /// Describes the origin of an operation's time before and after.
 fn downgrade(op: &OpMove) -> String {
-    let [before, after] =
-        [op.source_before, op.source_after].map(|source| source.map_or("none", Source::name));
+    let [before, after] = [op.source_before, op.source_after]
+        .map(|source| source.map_or("none", |source| source.into_str()));
     format!("{} is answered by {after} instead of {before}", op.name)
 }
 

@@ -24,20 +24,17 @@ const HINT: &str =
     "--planner takes a Python with aisimulate or aiconfigurator-core, or none (docs/impact.md)";
 
 /// The choice of the planner that is asked.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlannerChoice {
-    /// The planner of [`VARIABLE`], or of `python3` if it has the package.
-    Found,
     /// The planner of this interpreter.
     Python(PathBuf),
     /// No planner.
-    #[default]
     Nobody,
 }
 
-impl PlannerChoice {
+impl From<OsString> for PlannerChoice {
     /// Parses the value of `--planner` or of [`VARIABLE`].
-    pub fn named(name: OsString) -> Self {
+    fn from(name: OsString) -> Self {
         if name == "none" { Self::Nobody } else { Self::Python(name.into()) }
     }
 }
@@ -68,18 +65,15 @@ impl fmt::Display for Planner {
 }
 
 impl Planner {
-    /// Finds the planner to ask, or the reason why nobody is asked.
+    /// Finds the planner to ask, or the reason why nobody is asked. If `choice` is `None`, it is the planner of
+    /// [`VARIABLE`], or of `python3` if it has the package.
     ///
     /// # Errors
     ///
     /// If an interpreter was named and its package does not answer.
-    pub(crate) fn find(choice: &PlannerChoice) -> Result<Result<Self, String>> {
+    pub(crate) fn find(choice: Option<&PlannerChoice>) -> Result<Result<Self, String>> {
         let variable = || std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
-        let named = match choice {
-            PlannerChoice::Found => variable().map(PlannerChoice::named),
-            PlannerChoice::Python(_) | PlannerChoice::Nobody => Some(choice.clone()),
-        };
-        match named {
+        match choice.cloned().or_else(|| variable().map(PlannerChoice::from)) {
             Some(PlannerChoice::Nobody) => Ok(Err(NOBODY.to_owned())),
             Some(PlannerChoice::Python(python)) => {
                 // The process starts in another folder. A bare name is looked for in PATH.
@@ -87,7 +81,7 @@ impl Planner {
                 let python = if is_path { std::path::absolute(&python).unwrap_or(python) } else { python };
                 Ok(Ok(Self { is_named: true, ..Self::start(&python)? }))
             }
-            Some(PlannerChoice::Found) | None => Ok(Self::start(Path::new("python3")).map_err(|_| {
+            None => Ok(Self::start(Path::new("python3")).map_err(|_| {
                 "python3 has neither aisimulate nor aiconfigurator-core; install one in a virtual environment, then \
                  --planner PYTHON"
                     .to_owned()

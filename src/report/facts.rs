@@ -23,7 +23,7 @@ impl<'a> JsonFact<'a> {
     fn of(fact: &'a Fact) -> Self {
         Self {
             name: &fact.name,
-            from: fact.from.name(),
+            from: fact.from.into_str(),
             path: fact.path.as_deref(),
             problem: fact.problem.as_deref(),
         }

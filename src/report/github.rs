@@ -22,14 +22,14 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
             let _ = writeln!(
                 out,
                 "::{} file={}{line},title={}::{}",
-                severity.name(),
+                severity.into_str(),
                 property(&finding.path),
                 property(&finding.rule),
                 data(&finding.message)
             );
         }
         if found.len() > SHOWN {
-            left_out.push(plural(found.len() - SHOWN, &format!("more {}", severity.name())));
+            left_out.push(plural(found.len() - SHOWN, &format!("more {}", severity.into_str())));
         }
     }
     let infos = findings.iter().filter(|f| f.raw.severity == Severity::Info).count();

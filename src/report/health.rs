@@ -188,10 +188,10 @@ impl HealthCell {
         let some: Vec<_> = counts.into_iter().filter(|(n, ..)| *n > 0).collect();
         let short: Vec<String> = some.iter().map(|(n, letter, _)| format!("{n}{letter}")).collect();
         let words: Vec<String> =
-            some.iter().map(|(n, _, severity)| plural(*n, severity.name())).collect();
+            some.iter().map(|(n, _, severity)| plural(*n, severity.into_str())).collect();
         let ok = some.is_empty();
         Self {
-            worst: some.first().map_or("ok", |(.., severity)| severity.name()),
+            worst: some.first().map_or("ok", |(.., severity)| severity.into_str()),
             short: if ok { "ok".to_owned() } else { short.join(" ") },
             words: if ok { "no finding".to_owned() } else { words.join(", ") },
             ..self.clone()

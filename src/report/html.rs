@@ -21,7 +21,6 @@ use super::view::{HeadView, ReportView, RuleView};
 use crate::base::digest::hex;
 use crate::base::error::Result;
 use crate::base::escape::clean;
-use crate::findings::Severity;
 use crate::report::chart::Drawing;
 
 const TEMPLATE: &str = include_str!("../../charts/report.html.j2");
@@ -155,7 +154,7 @@ fn contents(page: &Page<'_>) -> Vec<(&'static str, &'static str)> {
 fn choices<'a>(findings: &[&'a FindingView<'a>]) -> Choices<'a> {
     let severities: BTreeSet<_> = findings.iter().map(|f| f.raw.severity).collect();
     Choices {
-        severity: severities.into_iter().map(Severity::name).collect(),
+        severity: severities.into_iter().map(|severity| severity.into_str()).collect(),
         rule: findings.iter().map(|f| f.rule.as_str()).collect(),
         system: placed(findings).map(|f| f.system.as_str()).collect(),
         backend: placed(findings).map(|f| f.backend.as_str()).collect(),

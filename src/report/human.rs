@@ -64,7 +64,7 @@ fn worst_rules<'v>(view: &'v ReportView<'_>) -> Vec<&'v RuleView> {
 /// Returns the verdict and the number of findings that make the run fail.
 fn verdict(view: &ReportView<'_>) -> String {
     let name = view.head.verdict;
-    let Some(least) = view.outcome.fail_on.map(Severity::name) else {
+    let Some(least) = view.outcome.fail_on.map(|severity| severity.into_str()) else {
         return format!("{name}: no finding fails the run (--fail-on never)");
     };
     let all = plural(view.counted().count(), "finding");
@@ -86,7 +86,7 @@ pub(super) fn statistics(view: &ReportView<'_>) -> String {
     }
     let rows = rules.iter().map(|((severity, rule), (findings, rows, files))| {
         let numbers = [*findings, *rows as usize, files.len()].map(count);
-        [(*rule).to_owned(), severity.name().to_owned()].into_iter().chain(numbers).collect()
+        [(*rule).to_owned(), severity.into_str().to_owned()].into_iter().chain(numbers).collect()
     });
     let heads = ["rule", "severity", "findings", "rows", "files"];
     let mut document = Document::new("");

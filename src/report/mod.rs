@@ -44,30 +44,44 @@ use crate::base::error::{Error, Result};
 /// The least width to which reports are wrapped, in columns.
 const LEAST_COLUMNS: usize = 40;
 
-/// The format of a rendered report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The formats of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum ReportFormat {
-    /// Text for a terminal, with or without colour. `brief` renders only the summary line, `full` renders every
-    /// finding. Lines longer than `width` columns are wrapped.
-    Human { colour: bool, brief: bool, full: bool, width: Option<usize> },
+    /// Text for a terminal.
+    Human,
     /// One line per finding.
     Concise,
     /// The numbers of findings by rule.
+    #[value(skip)]
     Statistics,
-    /// The versioned JSON report.
+    /// For programs (schema perfdb-gate/v1).
     Json,
-    /// SARIF 2.1.0.
+    /// For code scanning and editors (SARIF 2.1.0).
     Sarif,
-    /// Annotations of GitHub Actions.
+    /// GitHub Actions annotations.
     Github,
-    /// JUnit XML.
+    /// For CI systems that display test results.
     Junit,
-    /// A job summary; for a comparison, the comment on the pull request.
+    /// For a workflow step's summary.
     Markdown,
-    /// The stages of a change, as JSON.
+    /// Only `sanity`: a status per stage, for programs (schema perfdb-gate/stages/v1).
     Stages,
-    /// The audit of a change, as JSON.
+    /// Only `sanity`: what each changed table contained before and after, and which rules examined it
+    /// (schema perfdb-gate/audit/v1).
     Audit,
+}
+
+/// The style of a report for people; other formats have none.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TextStyle {
+    /// True if the text has colours of a terminal.
+    pub colour: bool,
+    /// True if only the summary line is rendered.
+    pub brief: bool,
+    /// True if every finding is rendered, instead of groups.
+    pub full: bool,
+    /// The number of columns to which lines are wrapped; `None` for lines of any length.
+    pub width: Option<usize>,
 }
 
 /// Renders a report.
@@ -76,11 +90,11 @@ pub enum ReportFormat {
 ///
 /// If a template fails, which is a bug of this program, or if the stages or the audit of a run are requested that did
 /// not compare two states.
-pub fn render(view: &ReportView<'_>, format: ReportFormat) -> Result<String> {
+pub fn render(view: &ReportView<'_>, format: ReportFormat, style: TextStyle) -> Result<String> {
     Ok(match format {
-        ReportFormat::Human { brief: true, .. } => format!("{}\n", view.head.headline),
-        ReportFormat::Human { colour, full, width, .. } => {
-            style::wrapped(&human::render(view, colour, full), width)
+        ReportFormat::Human if style.brief => format!("{}\n", view.head.headline),
+        ReportFormat::Human => {
+            style::wrapped(&human::render(view, style.colour, style.full), style.width)
         }
         ReportFormat::Concise => human::concise(view),
         ReportFormat::Statistics => human::statistics(view),

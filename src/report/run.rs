@@ -1,7 +1,6 @@
 //! The result of a run, its verdict, and the order of its findings.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use super::health::JudgedPlaces;
 use super::predictions::Predictions;
 use super::stage_input::StageInput;
 use crate::base::error::Exit;
+use crate::base::group::grouped;
 use crate::checks::rule::Rule;
 use crate::database::catalog::Role;
 use crate::database::diff::Diff;
@@ -71,10 +71,11 @@ pub struct Report {
 }
 
 /// The verdict on a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum_macros::IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum RunVerdict {
     /// No finding is severe enough to fail the run.
-    Clean,
+    Passed,
     /// At least one finding fails the run.
     Failed,
     /// Nothing was checked, a table could not be compared, or measurements were too noisy.
@@ -85,18 +86,9 @@ impl RunVerdict {
     /// Returns the exit code for the verdict.
     pub fn exit(self) -> Exit {
         match self {
-            Self::Clean => Exit::Clean,
+            Self::Passed => Exit::Clean,
             Self::Failed => Exit::Findings,
             Self::Inconclusive => Exit::Inconclusive,
-        }
-    }
-
-    /// Returns the verdict's name in reports.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Clean => "passed",
-            Self::Failed => "failed",
-            Self::Inconclusive => "inconclusive",
         }
     }
 }
@@ -123,7 +115,7 @@ impl Report {
     pub fn outcome(&self, fail_on: Option<Severity>) -> RunOutcome {
         if let Some(remeasured) = &self.remeasured {
             let verdict = match remeasured.outcome() {
-                judge::Outcome::Pass => RunVerdict::Clean,
+                judge::Outcome::Pass => RunVerdict::Passed,
                 judge::Outcome::Fail => RunVerdict::Failed,
                 judge::Outcome::Inconclusive => RunVerdict::Inconclusive,
             };
@@ -139,7 +131,7 @@ impl Report {
         {
             RunVerdict::Inconclusive
         } else {
-            RunVerdict::Clean
+            RunVerdict::Passed
         };
         RunOutcome { verdict, ..outcome }
     }
@@ -157,11 +149,8 @@ impl Report {
     /// Keeps a random sample of `n` findings per rule and severity, chosen by `seed`, for people to judge. The counts
     /// of all findings are unchanged.
     pub fn draw(&mut self, n: usize, seed: u64) {
-        let mut kinds: BTreeMap<(String, Severity), Vec<[u8; 32]>> = BTreeMap::new();
-        for finding in self.findings.iter().filter(|f| f.counts()) {
-            let kind = (finding.rule.clone(), finding.severity);
-            kinds.entry(kind).or_default().push(lot(finding, seed));
-        }
+        let counted = self.findings.iter().filter(|f| f.counts());
+        let mut kinds = grouped(counted.map(|f| ((f.rule.clone(), f.severity), lot(f, seed))));
         kinds.values_mut().for_each(|lots| {
             lots.sort_unstable();
             lots.truncate(n);

@@ -63,7 +63,7 @@ fn cause(group: &[&Finding]) -> Option<Cause> {
     let rows: u64 = group.iter().map(|f| f.rows).sum();
     Some(Cause {
         level: worst.severity,
-        severity: worst.severity.name(),
+        severity: worst.severity.into_str(),
         rule: clean(&worst.rule),
         backend: clean(worst.place.as_ref().map_or("", |p| &p.backend)),
         versions: versions.into_iter().map(clean).collect(),

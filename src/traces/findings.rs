@@ -160,7 +160,7 @@ impl<'a> Findings<'a> {
                     .parts(fields.clone())
                     .evidence("fields", fields.map(Json::from).collect::<Vec<_>>());
                 // Required and recommended fields that are missing make separate findings.
-                finding.slice.insert("severity".into(), severity.name().into());
+                finding.slice.insert("severity".into(), severity.into_str().into());
                 finding
             });
             self.add(finding, kind.name());

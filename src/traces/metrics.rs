@@ -125,7 +125,7 @@ impl Metrics<'_, '_> {
             let message = format!("columns are missing: {}", names(missing.iter().copied()));
             let check = TraceCheck::MetricInvalid;
             let finding = findings.finding(check, Some(severity), self.path, message);
-            let of = format!("missing {}", severity.name());
+            let of = format!("missing {}", severity.into_str());
             findings.add(finding.map(|finding| finding.parts(missing)), &of);
         }
         if let Some((line, why)) = self.rows.torn.first() {

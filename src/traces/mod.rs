@@ -48,10 +48,10 @@ use crate::base::error::{Error, Result};
 use crate::base::expr::ExprError;
 use crate::checks::kinds::traces::TraceCheck;
 use crate::checks::rule::Rule;
-use crate::checks::settings::Settings;
+use crate::checks::settings::{RuleSelection, Settings};
 use crate::checks::{Check, Input};
 use crate::database::source::{self, Entry, Source};
-use crate::findings::{Confidence, Finding, Sink};
+use crate::findings::{Finding, Sink};
 use crate::report::Report;
 
 /// The traces to judge and the rules to apply.
@@ -63,14 +63,8 @@ pub struct TraceOptions {
     pub reference: Option<String>,
     /// The commit whose settings apply; `None` for the settings of the judged files.
     pub settings_ref: Option<String>,
-    /// Ids of the rules to run; all rules if empty.
-    pub only: Vec<String>,
-    /// Ids of rules to skip.
-    pub skip: Vec<String>,
-    /// The least confidence of findings that are reported; `None` reports all.
-    pub min_confidence: Option<Confidence>,
-    /// A folder with rules that override the embedded ones; `None` for the embedded rules alone.
-    pub rules: Option<PathBuf>,
+    /// The rules to run, and the rule files to read.
+    pub rules: RuleSelection,
     /// A baseline to use; `None` uses the judged repository's own.
     pub baseline: Option<PathBuf>,
 }
@@ -95,11 +89,11 @@ pub fn run(options: &TraceOptions) -> Result<Report> {
     let source = source::open(&options.root, options.reference.as_deref()).map_err(of_traces)?;
     let source = source.as_ref();
     let judges = (options.root.as_path(), options.settings_ref.as_deref());
-    let (overlay, baseline) = (options.rules.as_deref(), options.baseline.as_deref());
+    let (overlay, baseline) = (options.rules.folder.as_deref(), options.baseline.as_deref());
     let mut settings = Settings::of(source, judges, overlay, baseline)?;
-    settings.min_confidence = options.min_confidence;
+    settings.min_confidence = options.rules.min_confidence;
     let runs = |c: &Check| c.needs().has(Input::Traces) || c.needs().has(Input::Waivers);
-    let rules = settings.rules.choose(&options.only, &options.skip, &runs)?;
+    let rules = settings.rules.choose(&options.rules.only, &options.rules.skip, &runs)?;
     let files = source.files()?;
     // The folder of a checkout may have any name. A folder that is not a repository is named by its
     // author.
@@ -112,7 +106,7 @@ pub fn run(options: &TraceOptions) -> Result<Report> {
     source.check_unchanged()?;
     let mut sink = Sink::default();
     sink.extend(judged.findings);
-    let whole = options.only.is_empty() && options.skip.is_empty();
+    let whole = options.rules.only.is_empty() && options.rules.skip.is_empty();
     settings.conclude(&mut sink, &rules, whole)?;
     let (findings, counts) = sink.finish();
     Ok(Report {

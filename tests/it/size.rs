@@ -21,23 +21,23 @@ struct Ceiling {
 
 /// The ceilings, largest room first; `top` is `main.rs` and `lib.rs`. Lower a ceiling when its room shrinks.
 const CEILINGS: [Ceiling; 12] = [
-    Ceiling { room: "checks", lines: 12_734, target: 11_800 },
-    Ceiling { room: "database", lines: 11_108, target: 10_400 },
-    Ceiling { room: "jobs", lines: 7_100, target: 6_891 },
-    Ceiling { room: "report", lines: 7_009, target: 6_500 },
+    Ceiling { room: "checks", lines: 12_715, target: 11_800 },
+    Ceiling { room: "database", lines: 11_059, target: 10_400 },
+    Ceiling { room: "jobs", lines: 7_173, target: 6_891 },
+    Ceiling { room: "report", lines: 6_996, target: 6_500 },
     Ceiling { room: "gpu", lines: 4_476, target: 4_079 },
-    Ceiling { room: "traces", lines: 2_969, target: 2_973 },
-    Ceiling { room: "planner", lines: 2_037, target: 1_100 },
+    Ceiling { room: "traces", lines: 2_966, target: 2_966 },
+    Ceiling { room: "planner", lines: 2_031, target: 1_100 },
     Ceiling { room: "specs", lines: 2_150, target: 2_050 },
-    Ceiling { room: "cli", lines: 1_776, target: 1_700 },
-    Ceiling { room: "base", lines: 2_592, target: 1_700 },
-    Ceiling { room: "findings", lines: 1_677, target: 1_500 },
+    Ceiling { room: "cli", lines: 1_310, target: 1_310 },
+    Ceiling { room: "base", lines: 2_602, target: 1_700 },
+    Ceiling { room: "findings", lines: 1_679, target: 1_500 },
     Ceiling { room: "top", lines: 74, target: 73 },
 ];
 
 /// Lines of code that later issues may add to the total. An issue that raises the ceilings of rooms takes the same
 /// number off its allowance; what it leaves lapses. A negative number is owed: that issue gives the lines back.
-const ALLOWANCES: [(&str, isize); 2] = [("cards", 11), ("one way, plain words", -471)];
+const ALLOWANCES: [(&str, isize); 1] = [("cards", 11)];
 
 /// The maximum number of lines of a file.
 const FILE_LINES: usize = 350;

@@ -70,7 +70,7 @@ fn document(scores: &Scores) -> Document {
     let alarms = scores.alarms.iter().map(|a| {
         let near = a.fault.as_ref().map_or_else(|| "no fault near".to_owned(), Variant::name);
         let f = &a.finding;
-        format!("{} {} {} ({near}): {}", f.severity.name(), f.rule, f.path, f.message)
+        format!("{} {} {} ({near}): {}", f.severity.into_str(), f.rule, f.path, f.message)
     });
     document.list("False alarms", first(alarms.collect()));
     document
@@ -88,7 +88,7 @@ fn rule_cells(id: &str, severity: Severity, rule: &RuleScore) -> Vec<String> {
     let [recall, rows, alarms] = rates(rule);
     vec![
         id.to_owned(),
-        severity.name().to_owned(),
+        severity.into_str().to_owned(),
         rule.planted.to_string(),
         rule.found.to_string(),
         shown(recall),
@@ -140,7 +140,7 @@ fn json(scores: &Scores) -> Value {
         let rule = scores.rule(id);
         let [recall, rows, rate] = rates(&rule);
         json!({
-            "rule": id, "severity": severity.name(), "planted": rule.planted,
+            "rule": id, "severity": severity.into_str(), "planted": rule.planted,
             "found": rule.found, "recall": recall, "rows_recall": rows,
             "false_alarms": rule.alarms, "false_errors": rule.alarm_errors,
             "plants_that_do_not_imply_it": rule.others, "false_alarm_rate": rate,
@@ -165,7 +165,7 @@ fn json(scores: &Scores) -> Value {
     let alarms = scores.alarms.iter().map(|alarm| {
         let f = &alarm.finding;
         json!({
-            "rule": f.rule, "severity": f.severity.name(), "path": clean(&f.path),
+            "rule": f.rule, "severity": f.severity.into_str(), "path": clean(&f.path),
             "fault": alarm.fault.as_ref().map(Variant::name), "message": clean(&f.message),
         })
     });

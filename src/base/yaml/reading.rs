@@ -126,8 +126,7 @@ pub(super) fn fraction(text: &str) -> Reading {
 
 /// Returns the number of decimal digits; text if a float cannot hold it.
 fn finite(text: &str) -> Reading {
-    let is_finite = |read: &Reading| read.number().is_some_and(f64::is_finite);
-    Some(fraction(text)).filter(is_finite).unwrap_or(TEXT)
+    Some(fraction(text)).filter(|read| read.number().is_some_and(f64::is_finite)).unwrap_or(TEXT)
 }
 
 /// Returns a date, which PyYAML refuses if the calendar does not have it.

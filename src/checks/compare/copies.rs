@@ -1,12 +1,12 @@
 //! Tables that repeat the measurements of another system, backend or version.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::base::error;
+use crate::base::group::grouped;
 use crate::base::words::{Figure, count, names, plural};
 use crate::checks::compare::groups::{excused, groups};
 use crate::checks::compare::sketch::{Sketch, SketchedTable};
@@ -93,16 +93,11 @@ impl Judge for Copies {
 
 /// Returns the groups of tables with equal bytes, in the order of their first table.
 fn equal_files<'a>(at: &CrossContext<'a>) -> Vec<Vec<&'a TableFile>> {
-    let mut by_size: BTreeMap<u64, Vec<&TableFile>> = BTreeMap::new();
-    for file in at.tables.iter().filter(|file| at.sketches.by_path.contains_key(&file.entry.path)) {
-        by_size.entry(file.entry.size).or_default().push(file);
-    }
-    let mut by_bytes: BTreeMap<_, Vec<&TableFile>> = BTreeMap::new();
-    for file in by_size.into_values().filter(|files| files.len() > 1).flatten() {
-        if let Some(id) = at.state.source.id(&file.entry) {
-            by_bytes.entry(id).or_default().push(file);
-        }
-    }
+    let tables = at.tables.iter().filter(|file| at.sketches.by_path.contains_key(&file.entry.path));
+    let by_size = grouped(tables.map(|file| (file.entry.size, *file)));
+    let same_size = by_size.into_values().filter(|files| files.len() > 1).flatten();
+    let by_bytes =
+        grouped(same_size.filter_map(|file| Some((at.state.source.id(&file.entry)?, file))));
     let mut groups: Vec<_> = by_bytes.into_values().filter(|files| files.len() > 1).collect();
     groups.sort_by(|a, b| a[0].entry.path.cmp(&b[0].entry.path));
     groups

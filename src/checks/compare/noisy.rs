@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::base::group::grouped;
 use crate::base::stats::upper_median;
 use crate::base::words::{Figure, plural, plural_verb};
 use crate::checks::compare::curves::{
@@ -94,12 +95,8 @@ impl Judge for NoiseLimits {
             return Ok(Hits::new());
         };
         let NumberedRows { of_rows, counts } = keys.slice_numbers();
-        let mut slices: BTreeMap<u32, Vec<Zigzag<'_>>> = BTreeMap::new();
-        for axis in rows.series() {
-            for (slice, zigzag) in Zigzag::all(axis, latency, of_rows) {
-                slices.entry(slice).or_default().push(zigzag);
-            }
-        }
+        let zigzags = rows.series().iter().flat_map(|axis| Zigzag::all(axis, latency, of_rows));
+        let slices = grouped(zigzags);
         let found = slices.into_values().filter_map(|along| self.zigzag.least(along));
         let most = found.max_by(|a, b| a.distance.total_cmp(&b.distance));
         Ok(wholes(most.map(|zigzag| zigzag.finding(rows, keys, counts.len() > 1))))

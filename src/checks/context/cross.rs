@@ -114,8 +114,7 @@ impl<'a> CrossContext<'a> {
 
     /// Returns false for a finding on a table without a spec.
     pub(crate) fn knows(&self, finding: &Finding) -> bool {
-        let has_spec = |name: &String| self.state.specs.tables.contains_key(name);
-        finding.table.as_ref().is_none_or(has_spec)
+        finding.table.as_ref().is_none_or(|name| self.state.specs.tables.contains_key(name))
     }
 
     /// The scores of the judged tables' curves. In a pull request, only changed tables have scores.

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use crate::base::expr::ExprError;
+use crate::base::stats::least_positive;
 use crate::checks::inputs::RuleHead;
 use crate::checks::series::{AxisSeries, Sweep};
 use crate::database::catalog::TableFile;
@@ -173,7 +174,7 @@ impl<'a> RowContext<'a> {
         let fastest = |f: &TableFile| {
             let table = state.columns(f, &names).ok()?;
             let Column::Float { values, .. } = table.column(measured)? else { return None };
-            let least = values.iter().copied().filter(|value| *value > 0.0).reduce(f64::min)?;
+            let least = least_positive(values)?;
             Some((format!("{} {}", f.place.backend, f.place.version), least))
         };
         let here = self.others().filter(|f| f.place.system == self.file.place.system);

@@ -11,6 +11,7 @@ use super::judging::JudgeRun;
 use super::lineage::JudgedLineage;
 use super::scope::{Group, Lineage};
 use crate::base::error::Result;
+use crate::base::group::grouped;
 use crate::checks::compare::peers::Peers;
 use crate::checks::compare::sketch::{Sketch, Sketches};
 use crate::checks::rule::Rule;
@@ -232,14 +233,8 @@ impl<'a> JudgeRun<'a> {
         mut hits: Vec<Hits<'v>>,
         changes: &BTreeMap<&str, LineageResult<'_, 'a>>,
     ) -> Vec<Vec<Finding>> {
-        let by_table = |hits: Hits<'v>| {
-            let mut tables: BTreeMap<Option<&'v str>, Hits<'v>> = BTreeMap::new();
-            for hit in hits {
-                let path = hit.file().map(|file| file.entry.path.as_str());
-                tables.entry(path).or_default().push(hit);
-            }
-            tables
-        };
+        let path = |hit: &Hit<'v>| hit.file().map(|file| file.entry.path.as_str());
+        let by_table = |hits: Hits<'v>| grouped(hits.into_iter().map(|hit| (path(&hit), hit)));
         let after = by_table(hits.pop().unwrap_or_default());
         let mut before = by_table(hits.pop().unwrap_or_default());
         let (mut findings_before, mut findings) = (Vec::new(), Vec::new());

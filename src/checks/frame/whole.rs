@@ -11,6 +11,7 @@ use tracing::debug;
 use super::judging::JudgeRun;
 use super::name::StateResults;
 use crate::base::error::Result;
+use crate::base::group::grouped;
 use crate::checks::compare::peers::Peers;
 use crate::checks::compare::sketch::Sketches;
 use crate::checks::context::{
@@ -149,10 +150,9 @@ impl<'a> JudgeRun<'a> {
     fn systems(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
         let judged = &self.states[number];
         let catalog = judged.state.catalog;
-        let mut by_data_dir: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for system in catalog.systems.values() {
-            by_data_dir.entry(&system.data_dir).or_default().push(&system.name);
-        }
+        let systems = catalog.systems.values();
+        let by_data_dir =
+            grouped(systems.map(|system| (system.data_dir.as_str(), system.name.as_str())));
         let mut files = 0;
         // The requirements on a system's YAML apply only to the public layout.
         let public = catalog.systems.values().filter(|_| catalog.layout.is_none());

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Catalog, Format, Place, SystemFile, TableFile, VersionDir, join};
+use crate::base::group::grouped;
 use crate::database::limits::MOST_HELD;
 use crate::database::source::{
     Assembly, Entry, EntryKind, FileRows, Part, ReadError, RowGroup, SelectedRows, Source,
@@ -47,10 +48,7 @@ impl Catalog {
             .collect();
         let others = files.iter().filter(|entry| !is_table.contains(entry.path.as_str()));
         catalog.others = Arc::new(others.cloned().collect());
-        let mut tables: BTreeMap<TableIdentity, Vec<FileOfTable<'_>>> = BTreeMap::new();
-        for file in found.into_iter().flatten() {
-            tables.entry(file.identity.clone()).or_default().push(file);
-        }
+        let tables = grouped(found.into_iter().flatten().map(|file| (file.identity.clone(), file)));
         // Tables with the same first file are distinguished by their places.
         let mut uses: BTreeMap<String, usize> = BTreeMap::new();
         for files in tables.values() {

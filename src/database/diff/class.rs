@@ -4,7 +4,8 @@ use super::relabel::NEARLY_ALL;
 use super::{RowDiff, ServedDiff, Status};
 
 /// The class of a change to one or several tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum_macros::IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "kebab-case")]
 pub enum Class {
     /// No table changed.
     None,
@@ -29,22 +30,6 @@ pub enum Class {
 }
 
 impl Class {
-    /// Returns the class's name in reports.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::ReEncode => "re-encode",
-            Self::Move => "move",
-            Self::AppendOnly => "append-only",
-            Self::ColumnOverlay => "column-overlay",
-            Self::Values => "values",
-            Self::Replacement => "replacement",
-            Self::Rekey => "rekey",
-            Self::Prune => "prune",
-            Self::Mixed => "mixed",
-        }
-    }
-
     /// Combines the classes of several tables. Tables without changed cells are ignored if others changed. Added rows
     /// do not change the class of a replacement or of a rekey.
     pub(crate) fn of_all(classes: impl IntoIterator<Item = Self>) -> Self {

@@ -101,7 +101,7 @@ impl Details {
             let record = [
                 inert(&table.path),
                 table.old_path.as_deref().map(inert).unwrap_or_default(),
-                table.status.name().to_owned(),
+                table.status.into_str().to_owned(),
                 count(table.base_rows),
                 count(table.head_rows),
                 rows(|r| r.added.len()),

@@ -78,7 +78,8 @@ pub struct Diff {
 }
 
 /// The kind of change to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum_macros::IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Status {
     /// The file is new. A table also counts as added if its old path was an unresolved git-LFS pointer, or if it was
     /// converted from text; converted rows are compared.
@@ -204,22 +205,11 @@ pub(crate) struct Totals {
 }
 
 impl Status {
-    /// Returns the status's name in reports.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Deleted => "deleted",
-            Self::Modified => "modified",
-            Self::Renamed => "renamed",
-            Self::Rewritten => "rewritten",
-        }
-    }
-
     /// Counts the files of each status, in words: `2 added, 1 deleted`.
     pub(crate) fn counts(all: impl IntoIterator<Item = Self>) -> String {
         let mut counts: BTreeMap<Self, usize> = BTreeMap::new();
         all.into_iter().for_each(|status| *counts.entry(status).or_default() += 1);
-        let parts = counts.iter().map(|(status, n)| format!("{} {}", count(*n), status.name()));
+        let parts = counts.iter().map(|(status, n)| format!("{} {}", count(*n), status.into_str()));
         parts.collect::<Vec<_>>().join(", ")
     }
 }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::base::expr::{ExprError, Vals};
 use crate::database::table::{Column, Keys, Table, TableScope, lane_ranks, text_hash};
-use crate::specs::{Bucket, Guard, Serves};
+use crate::specs::{Guard, Serves};
 
 /// The rows that the loader reads, and the maps that each row goes into.
 struct Admission<'a> {
@@ -28,11 +28,10 @@ impl<'a> Admission<'a> {
         } else {
             spec.buckets.iter().map(|b| b.rows.mask(scope)).collect::<Result<_, _>>()?
         };
-        let column = |bucket: &Bucket| scope.table.column(bucket.apart.as_ref()?);
         let apart = if spec.buckets.is_empty() {
             vec![None]
         } else {
-            spec.buckets.iter().map(column).collect()
+            spec.buckets.iter().map(|bucket| scope.table.column(bucket.apart.as_ref()?)).collect()
         };
         Ok(Self { loaded, buckets, apart })
     }

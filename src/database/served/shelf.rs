@@ -6,6 +6,7 @@ use super::editions::{BySystem, Edition, Editions};
 use super::sources::{MOST_PEERS, SystemKinship, SystemPeer, peers_around};
 use super::{Channel, ReuseManifest, SystemShelf, TableSource};
 use crate::base::error::Reason;
+use crate::base::group::grouped;
 use crate::database::catalog::{Catalog, Place, TableFile, VersionDir};
 use crate::database::sidecar::Reuse;
 use crate::specs::facts::{QueryVersions, Slots};
@@ -50,10 +51,7 @@ impl<'a> TableIndex<'a> {
         for editions in backends.flat_map(BTreeMap::values_mut) {
             editions.sort();
         }
-        let mut dirs: BTreeMap<&str, Vec<&VersionDir>> = BTreeMap::new();
-        for dir in catalog.dirs.values() {
-            dirs.entry(&dir.place.system).or_default().push(dir);
-        }
+        let dirs = grouped(catalog.dirs.values().map(|dir| (dir.place.system.as_str(), dir)));
         for (system, dirs) in dirs {
             let declared = |dir: &VersionDir| Some(reuse.get(&dir.path)?.as_ref().ok()?.donors());
             let loader = SystemShelf::new(catalog, dirs.into_iter(), declared);

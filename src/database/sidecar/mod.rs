@@ -315,8 +315,7 @@ fn commented(text: &str, tables: &BTreeMap<String, TableMeta>) -> BTreeMap<Strin
 /// Returns the whole numbers in a text; commas and underscores may group digits.
 fn numbers(text: &str) -> BTreeSet<u64> {
     let part = |c: char| !c.is_ascii_digit() && c != ',' && c != '_';
-    let digits = |word: &str| word.replace([',', '_'], "").parse().ok();
-    text.split(part).filter_map(digits).collect()
+    text.split(part).filter_map(|word| word.replace([',', '_'], "").parse().ok()).collect()
 }
 
 #[cfg(test)]

@@ -188,8 +188,7 @@ impl Source for Commit {
             Ok(blob.map(|blob| (blob.id(), blob.size() as u64)))
         });
         let found = found.map_err(git_error("cannot read the tree"))?;
-        let kind = |(id, size)| Entry { path: path.to_owned(), size, kind: EntryKind::Blob(id) };
-        Ok(found.map(kind))
+        Ok(found.map(|(id, size)| Entry { path: path.to_owned(), size, kind: EntryKind::Blob(id) }))
     }
 
     fn read_file(&self, entry: &Entry) -> Result<Vec<u8>, ReadError> {

@@ -73,8 +73,7 @@ impl Column {
                 Ok(Self::Bool { values, nulls })
             }
             Self::Text { .. } => {
-                let is_text = |c: &&Self| matches!(c, Self::Text { .. });
-                if !parts.iter().all(is_text) {
+                if !parts.iter().all(|c| matches!(c, Self::Text { .. })) {
                     return Err(other());
                 }
                 Ok(Self::texts(parts.iter().flat_map(|c| (0..c.len()).map(|row| c.text(row)))))

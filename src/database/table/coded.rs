@@ -86,8 +86,7 @@ pub fn all_equal<T: PartialEq>(values: &[T]) -> bool {
     /// The number of values that are compared without branches.
     const BLOCK: usize = 256;
     let Some((first, others)) = values.split_first() else { return false };
-    let are_first = |block: &[T]| block.iter().fold(true, |are, value| are & (value == first));
-    others.chunks(BLOCK).all(are_first)
+    others.chunks(BLOCK).all(|block| block.iter().fold(true, |are, value| are & (value == first)))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use crate::base::escape::file_stem;
 use crate::base::expr::Expr;
 use crate::base::progress::Progress;
 use crate::base::words::{names, plural_verb};
+use crate::checks::settings::RuleSelection;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::selection::Selection;
 use crate::database::served::TableIndex;
@@ -26,21 +27,42 @@ use crate::report::chart;
 use crate::report::explore::{Exploration, ExploredSide, ExplorerPage, SideKind};
 
 /// The options of `explore`.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, clap::Args)]
+#[command(next_help_heading = "What to show")]
 pub struct ExploreOptions {
-    /// The repository or folder that contains the database.
+    /// Repository or folder that contains the database.
+    #[arg(long, value_name = "DIR", default_value = ".")]
     pub root: PathBuf,
-    /// A commit to read; `None` reads the files on disk.
+    /// Show a commit, without a checkout, instead of the files on disk.
+    #[arg(long = "ref", alias = "head-ref", value_name = "REF")]
     pub reference: Option<String>,
-    /// A branch; the table at the merge base with it is drawn, too. `None` draws only one state.
+    /// Also draw the table as it was at the merge base with this branch.
+    #[arg(long = "base-ref", value_name = "REF")]
     pub base: Option<String>,
-    /// The table to draw, on one system. If several backends or versions match, one is chosen.
-    pub selection: Selection,
-    /// A formula; only rows for which it is true are drawn. `None` draws all rows.
+    /// The system.
+    #[arg(long, value_name = "NAME")]
+    pub system: String,
+    /// The table, with or without `_perf`.
+    #[arg(long, value_name = "NAME")]
+    pub table: String,
+    /// The backend; without it, the one whose table is the largest.
+    #[arg(long, value_name = "NAME")]
+    pub backend: Option<String>,
+    /// The version; without it, the one that queries read.
+    #[arg(long, value_name = "VERSION")]
+    pub version: Option<String>,
+    /// Only these rows: "gemm_dtype = 'fp8' AND n = 4096".
+    #[arg(long = "where", value_name = "EXPR")]
     pub filter: Option<String>,
-    /// The maximum number of peers.
+    /// Other versions, backends and systems to draw beside it, at most.
+    #[arg(long, value_name = "N", default_value_t = 6)]
     pub peers: usize,
-    /// A folder whose files are added to the built-in rules or replace them.
+    /// The layout of the database, e.g. `public`, instead of the one that its files show.
+    #[arg(long, value_name = "NAME")]
+    pub layout: Option<String>,
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
+    #[arg(long, value_name = "DIR")]
     pub rules: Option<PathBuf>,
 }
 
@@ -62,8 +84,14 @@ pub fn run(options: &ExploreOptions, progress: &dyn Progress) -> Result<Explored
     let judged = ValidateOptions {
         root: options.root.clone(),
         reference: options.reference.clone(),
-        selection: options.selection.clone(),
-        rules: options.rules.clone(),
+        selection: Selection {
+            systems: vec![options.system.clone()],
+            backends: options.backend.iter().cloned().collect(),
+            versions: options.version.iter().cloned().collect(),
+            tables: vec![options.table.clone()],
+            layout: options.layout.clone(),
+        },
+        rules: RuleSelection { folder: options.rules.clone(), ..RuleSelection::default() },
         ..ValidateOptions::default()
     };
     validate::judged(&judged, progress, |data| explored(options, data)).map(|(_, page)| page)
@@ -147,7 +175,7 @@ fn chosen<'a>(
     let mut best: Option<&TableFile> = None;
     for file in data.tables() {
         let Some(editions) = shelf.editions(file) else { continue };
-        let edition = if options.selection.versions.is_empty() {
+        let edition = if options.version.is_none() {
             shelf.current(&file.place.system, editions)
         } else {
             editions.iter().rev().find(|edition| data.selected.place(&edition.files[0].place))

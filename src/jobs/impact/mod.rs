@@ -17,53 +17,68 @@ use crate::database::state::State;
 use crate::jobs::DocumentFormat;
 use crate::jobs::pull_request::PullRequest;
 use crate::jobs::site::Site;
-use crate::planner::{Cases, Impact, OperationTables, Planner, PlannerChoice, Question, ask};
+use crate::planner::{
+    Cases, Impact, MOST_VERSIONS, OperationTables, Planner, PlannerChoice, Question, ask,
+};
 use crate::specs::Library;
 
 pub(crate) use document::schema;
 pub(crate) use summary::section;
 
 /// The options of `impact`.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, clap::Args)]
+#[command(next_help_heading = "What to predict")]
 pub struct ImpactOptions {
-    /// The repository, or a folder in it.
+    /// Repository that contains the database, or a folder in it; may be bare if commits are named.
+    #[arg(long, value_name = "DIR", default_value = ".")]
     pub root: PathBuf,
-    /// The branch to merge into; `None` predicts one state only.
+    /// The branch to merge into; the head is compared with their merge base. Without it, one state
+    /// is predicted.
+    #[arg(long = "base-ref", value_name = "REF")]
     pub base: Option<String>,
-    /// The commit to predict; `None` predicts the files on disk.
+    /// The commit to predict, read without a checkout; without it, the files on disk.
+    #[arg(long = "head-ref", alias = "ref", value_name = "REF")]
     pub head: Option<String>,
-    /// Systems, as globs; empty selects those that a change concerns, or all of one state.
+    /// Only these systems, e.g. `h200_sxm` or `b*`; may be repeated.
+    #[arg(long = "system", value_name = "NAME")]
     pub systems: Vec<String>,
-    /// Backends, as globs; empty selects all.
+    /// Only these backends, e.g. `vllm`; may be repeated.
+    #[arg(long = "backend", value_name = "NAME")]
     pub backends: Vec<String>,
-    /// Versions, as globs; empty selects changed versions, and the current and the next one of each backend.
+    /// Only these versions, e.g. `0.24.0` or `0.2*`; without it, changed versions, and the current and the next one of each backend.
+    #[arg(long = "version", value_name = "VERSION")]
     pub versions: Vec<String>,
-    /// Models, as globs over their names; empty selects all.
+    /// Only these models, by their names in the file of cases, e.g. `*Qwen3-32B*`.
+    #[arg(long = "model", value_name = "NAME")]
     pub models: Vec<String>,
-    /// A folder whose files are added to the built-in rules or replace them.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
+    #[arg(long, value_name = "DIR")]
     pub rules: Option<PathBuf>,
-    /// The planner, and the cases and versions that it is asked about.
+    #[command(flatten)]
     pub planner: PlannerOptions,
 }
 
 /// The choice of the planner, and of the cases and versions that it is asked about.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Predictions")]
 pub struct PlannerOptions {
-    /// The planner.
-    pub choice: PlannerChoice,
-    /// A file of cases; `None` uses `rules/cases.yaml`.
-    pub cases: Option<PathBuf>,
-    /// The number of changed versions that are asked about.
+    /// A Python with the planner's package (aisimulate or aiconfigurator-core), or `none` to ask nobody; without it
+    /// $PERFDB_GATE_PLANNER, or python3 if it has the package.
+    #[arg(long, value_name = "PYTHON")]
+    pub planner: Option<PlannerChoice>,
+    /// Number of changed versions to ask about, beside the current and the next one of each backend.
+    #[arg(long = "planner-versions", value_name = "N", default_value_t = MOST_VERSIONS)]
     pub most_versions: usize,
+    /// Models and steps to predict instead of those of rules/cases.yaml.
+    #[arg(long, value_name = "FILE")]
+    pub cases: Option<PathBuf>,
 }
 
 impl Default for PlannerOptions {
+    /// Returns options that ask no planner.
     fn default() -> Self {
-        Self {
-            choice: PlannerChoice::default(),
-            cases: None,
-            most_versions: crate::planner::MOST_VERSIONS,
-        }
+        Self { planner: Some(PlannerChoice::Nobody), cases: None, most_versions: MOST_VERSIONS }
     }
 }
 
@@ -89,7 +104,7 @@ impl PreparedPlanner {
         let cases = Cases::read(library, options.cases.as_deref())?;
         let operations = OperationTables::read(library)?;
         let most_versions = options.most_versions;
-        let planner = Planner::find(&options.choice)?;
+        let planner = Planner::find(options.planner.as_ref())?;
         Ok(planner.map(|planner| Self { planner, cases, operations, most_versions }))
     }
 
@@ -202,8 +217,9 @@ pub fn exit(impact: &Impact) -> Exit {
 }
 
 /// Renders an impact.
-pub fn render(impact: &Impact, format: DocumentFormat) -> String {
+pub fn render(impact: &Impact, format: DocumentFormat, brief: bool) -> String {
     format.render(
+        brief,
         || summary::headline(impact),
         || text::document(impact),
         || document::json(impact),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::base::group::grouped;
 use crate::base::words::{Figure, count, plural, plural_verb};
 use crate::jobs::first_lines;
 use crate::planner::{Impact, ImpactCase, OpMove, PointImpact, Slot, StepEffect};
@@ -215,10 +216,8 @@ fn slower(impact: &Impact) -> Vec<String> {
 
 /// Lists the versions without answers, with their number for each reason.
 pub(super) fn gaps(impact: &Impact) -> Vec<String> {
-    let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for (version, why) in &impact.not_asked {
-        reasons.entry(why).or_default().push(version.to_string());
-    }
+    let not_asked = impact.not_asked.iter();
+    let reasons = grouped(not_asked.map(|(version, why)| (why.as_str(), version.to_string())));
     let line = |(why, versions): (&str, Vec<String>)| {
         let more = if versions.len() > 1 {
             format!(" and {} more", count(versions.len() - 1))

@@ -1,10 +1,9 @@
 //! Renders an impact as a document for people.
 
-use std::collections::BTreeMap;
-
 use super::summary::{
     LEFT_OUT, LargestMove, delta, gaps, headline, lost, movers, notes, quant, range,
 };
+use crate::base::group::grouped;
 use crate::base::words::{Figure, count, plural, plural_verb};
 use crate::planner::{
     Impact, ImpactCase, OpMove, PlannedVersion, PointImpact, PowerCoverage, StepEffect,
@@ -19,10 +18,8 @@ const OPS: usize = 3;
 /// Builds the document of an impact.
 pub(super) fn document(impact: &Impact) -> Document {
     let refused = impact.cases.iter().filter(|case| case.is_refused()).count();
-    let mut versions: BTreeMap<&PlannedVersion, Vec<&ImpactCase>> = BTreeMap::new();
-    for case in impact.cases.iter().filter(|case| !case.is_refused()) {
-        versions.entry(&case.version).or_default().push(case);
-    }
+    let answered = impact.cases.iter().filter(|case| !case.is_refused());
+    let versions = grouped(answered.map(|case| (&case.version, case)));
     let mut document = Document::new("Predictions");
     document.paragraph(headline(impact));
     document.list("Worst movers, one of each cause", movers(impact).iter().take(WORST).map(mover));
@@ -142,7 +139,7 @@ fn reason(op: &OpMove) -> String {
         (before, after) if before == after => String::new(),
         (before, after) => {
             let name = |source: Option<crate::planner::Source>| {
-                source.map_or("none", |source| source.name())
+                source.map_or("none", |source| source.into_str())
             };
             format!(" ({} → {})", name(before), name(after))
         }

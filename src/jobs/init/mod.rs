@@ -43,19 +43,24 @@ const LFS: [&str; 2] = ["      - run: git lfs fetch --all\n", ", lfs: true"];
 const BUILD: [&str; 2] = ["          build: true\n", ", build: true"];
 
 /// The options of `init`.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, clap::Args)]
 pub struct InitOptions {
-    /// The repository, or a folder in it.
+    /// Repository that contains the database, or a folder in it.
+    #[arg(long, value_name = "DIR", default_value = ".")]
     pub root: PathBuf,
-    /// The repository of perfdb-gate on GitHub, `OWNER/NAME`; `None` names the repository that
-    /// published this build.
+    /// Repository of perfdb-gate on GitHub, whose action the workflows use; without it, the one where
+    /// this program is published.
+    #[arg(long, value_name = "OWNER/NAME")]
     pub repository: Option<String>,
-    /// The commit or version of perfdb-gate that workflows use; `None` names the tag of this
-    /// build's version, or the branch `main` if this is not the program of a release.
+    /// Commit (40 hexadecimal digits) or version of perfdb-gate that the workflows use; without it,
+    /// this version's tag, or the branch main if this is not the program of a release.
+    #[arg(long, value_name = "COMMIT")]
     pub action: Option<String>,
-    /// True if a workflow comments on pull requests.
+    /// Also write a workflow that comments on pull requests; it needs the right to write comments.
+    #[arg(long)]
     pub comment: bool,
-    /// The name of a layout to copy to the repository's own rules, so that every run uses it; `None` copies none.
+    /// Layout of the database, copied to `.perfdb-gate/rules/layouts/`, so that every run uses it.
+    #[arg(long, value_name = "NAME")]
     pub layout: Option<String>,
 }
 

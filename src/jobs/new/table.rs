@@ -7,6 +7,7 @@ use super::files::{NewFile, NewPlace};
 use super::options::NewOptions;
 use super::system::kept;
 use crate::base::error::{Error, Result};
+use crate::base::stats::least_positive;
 use crate::base::words::{Figure, plural};
 use crate::database::catalog::{self, Format, TableFile};
 use crate::database::sidecar::{Meta, by_hand};
@@ -98,7 +99,7 @@ pub(super) fn read(
 fn doubt(spec: &TableSpec, file: &TableFile, table: &Table, specs: &Specs) -> Option<String> {
     let scope = TableScope::new(table, spec, &file.place, None, &specs.lookups);
     let rows = LoadedRows::new(&scope).ok()?;
-    let fastest = rows.latency.iter().copied().filter(|ms| *ms > 0.0).reduce(f64::min)?;
+    let fastest = least_positive(&rows.latency)?;
     (!FASTEST_MS.contains(&fastest)).then(|| {
         format!(
             "The fastest row takes {} ms, and that of other tables {} to {} ms: are the latencies in milliseconds?",

@@ -11,6 +11,7 @@ use super::wish::PlannedRow;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::checks::Check;
+use crate::checks::settings::RuleSelection;
 use crate::database::catalog::{Place, TableFile};
 use crate::database::table::{Keys, TableScope};
 use crate::findings::Severity;
@@ -45,8 +46,11 @@ pub(crate) fn wishes(
         root: options.root.clone(),
         reference: options.reference.clone(),
         selection: options.selection.clone(),
-        only: rules.map(|rule| rule.id.clone()).collect(),
-        rules: options.rules.clone(),
+        rules: RuleSelection {
+            only: rules.map(|rule| rule.id.clone()).collect(),
+            folder: options.rules.clone(),
+            ..RuleSelection::default()
+        },
         ledger: options.ledger.clone(),
         ..ValidateOptions::default()
     };

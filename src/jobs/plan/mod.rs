@@ -100,16 +100,16 @@ impl RerunPlan {
 /// Returns an error if there is no database, if the options name something unknown, or if a report
 /// is of another state.
 pub fn run(options: &PlanOptions, progress: &dyn Progress) -> Result<RerunPlan> {
-    let (about, site, wishes) = match &options.occasion {
-        Occasion::Report(path, only) => {
-            let reported = reported::read(path, only)?;
+    let (about, site, wishes) = match &options.occasion.from {
+        Some(path) => {
+            let reported = reported::read(path, &options.only)?;
             let site = options.open()?;
             // The folder of a report is not part of a list that is kept.
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let wishes = of_report(&site, reported)?;
             (format!("rows named by {name}"), site, wishes)
         }
-        Occasion::Holes => {
+        None => {
             let site = options.open()?;
             let wishes = holes::wishes(&site, options, progress)?;
             let about = "keys that the nearest systems have and the table lacks".to_owned();

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::cost::Collectors;
 use crate::base::error::{Error, Result};
+use crate::base::group::grouped;
 use crate::database::catalog::{Place, TableFile};
 use crate::database::source::Source;
 use crate::database::table::{Table, TableScope};
@@ -69,10 +70,7 @@ pub(crate) fn gather(
     specs: &Specs,
     collectors: &Collectors,
 ) -> Result<GatheredPoints> {
-    let mut by_file: BTreeMap<String, Vec<PlannedRow>> = BTreeMap::new();
-    for wish in wishes {
-        by_file.entry(wish.file.entry.path.clone()).or_default().push(wish);
-    }
+    let by_file = grouped(wishes.into_iter().map(|wish| (wish.file.entry.path.clone(), wish)));
     let mut gathered = GatheredPoints::default();
     let mut targets: BTreeMap<(Place, String), Target> = BTreeMap::new();
     for (path, wishes) in by_file {

@@ -26,14 +26,29 @@ use crate::database::table::Table;
 use crate::jobs::site::Site;
 
 /// The options of `dedupe` and `convert`.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, clap::Args)]
 pub struct RepairOptions {
-    /// The repository or folder that contains the database; its files on disk are changed.
+    /// Repository or folder that contains the database; its files on disk are changed.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to change")]
     pub root: PathBuf,
-    /// The systems, backends, versions and tables to repair.
+    #[command(flatten)]
     pub selection: Selection,
-    /// A folder whose files are added to the built-in rules or replace them.
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
+    #[arg(long, value_name = "DIR", help_heading = "What to change")]
     pub rules: Option<PathBuf>,
+}
+
+/// Parses the name of a file on the command line.
+///
+/// # Errors
+///
+/// If there is no name, or if it is `-` for standard output.
+pub fn file_name(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "" | "-" => Err("name a file in which the removed rows are kept".to_owned()),
+        name => Ok(PathBuf::from(name)),
+    }
 }
 
 /// A table that is left unchanged, with the reason.

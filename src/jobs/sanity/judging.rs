@@ -110,8 +110,7 @@ impl JudgedChange {
         for rule in rules {
             self.findings.extend(rule.item(&catalogs));
             let of_change = rule.check.judge().change(rule.head(), &change);
-            let unjudged = |why| rule.head().unjudged(IN_TABLES, why);
-            self.findings.extend(of_change.map_err(unjudged)?);
+            self.findings.extend(of_change.map_err(|why| rule.head().unjudged(IN_TABLES, why))?);
         }
         self.diffs.push(diff);
         Ok(())

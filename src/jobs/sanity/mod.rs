@@ -13,11 +13,12 @@ use self::judging::{JudgedChange, JudgingContext};
 use self::predicted::PullRequestPredictions;
 use crate::base::error::Result;
 use crate::base::progress::Progress;
+use crate::checks::settings::RuleSelection;
 use crate::database::catalog::{Role, no_database};
 use crate::database::diff::{Details, Diff, SliceName};
 use crate::database::facts::origins;
 use crate::database::source::Source;
-use crate::findings::{ComparedStates, Confidence, Counts, Finding, Repaired, Sink, locate};
+use crate::findings::{ComparedStates, Counts, Finding, Repaired, Sink, locate};
 use crate::jobs::impact::PlannerOptions;
 use crate::jobs::pull_request::{PullRequest, Root};
 use crate::jobs::states_in_words;
@@ -36,14 +37,8 @@ pub struct SanityOptions {
     pub base: String,
     /// The commit to compare; `None` compares the files on disk.
     pub head: Option<String>,
-    /// Ids of the rules to run; empty runs all.
-    pub only: Vec<String>,
-    /// Ids of the rules not to run.
-    pub skip: Vec<String>,
-    /// The least confidence of findings that are reported; `None` reports all.
-    pub min_confidence: Option<Confidence>,
-    /// A folder whose files are added to the rules of the base or replace them.
-    pub rules: Option<PathBuf>,
+    /// The rules to run, and the rule files to read.
+    pub rules: RuleSelection,
     /// A folder to which changed rows are written as CSV; `None` writes none.
     pub detail_dir: Option<PathBuf>,
     /// The maximum number of charts.
@@ -67,12 +62,12 @@ pub struct SanityOptions {
 pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, Vec<ChartFigure>)> {
     let start = Instant::now();
     let (root, head) = (&options.root, options.head.as_deref());
-    let (rules, layout) = (options.rules.as_deref(), options.layout.as_deref());
+    let (rules, layout) = (options.rules.folder.as_deref(), options.layout.as_deref());
     let mut pull = PullRequest::open(root, &options.base, head, rules, layout)?;
     let traces = pull.traces.take();
-    pull.settings.min_confidence = options.min_confidence;
+    pull.settings.min_confidence = options.rules.min_confidence;
     let (settings, roots) = (&pull.settings, &pull.roots);
-    let rules = &settings.rules.choose(&options.only, &options.skip, &|_| true)?;
+    let rules = &settings.rules.choose(&options.rules.only, &options.rules.skip, &|_| true)?;
     let by = JudgingContext { settings, rules, start, audits: options.audit };
     let (base, head) = pull.sources();
     let (before, after) = pull.main_states();

@@ -45,7 +45,7 @@ pub(super) fn write(data: &JudgedData<'_>, folder: &Path) -> Result<()> {
             outputs.push((folder.join(&name), text(&table, &finding.named_rows).map_err(failed)?));
         }
         let record = [
-            finding.severity.name().to_owned(),
+            finding.severity.into_str().to_owned(),
             inert(&finding.rule),
             inert(&finding.path),
             finding.rows.to_string(),
@@ -77,7 +77,7 @@ fn file_name(finding: &Finding) -> String {
     parts.extend(places.into_iter().flatten());
     parts.extend(finding.table.as_deref());
     let fingerprint = finding.fingerprint();
-    let severity = finding.severity.name();
+    let severity = finding.severity.into_str();
     parts.extend([severity, fingerprint.as_str()]);
     file_stem(&parts, "__") + ".csv"
 }

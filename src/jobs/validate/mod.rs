@@ -16,7 +16,7 @@ use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
 use crate::checks::frame::Terms;
 use crate::checks::rule::Rule;
-use crate::checks::settings::Settings;
+use crate::checks::settings::{RuleSelection, Settings};
 use crate::checks::{Check, Input, Item};
 use crate::database::catalog::Catalog;
 use crate::database::facts::{TreeFacts, origins};
@@ -24,7 +24,7 @@ use crate::database::ledger::Ledger;
 use crate::database::selection::{Selected, Selection};
 use crate::database::source::{self, Source};
 use crate::database::state::State;
-use crate::findings::{ComparedStates, Confidence, Finding, Sink, locate};
+use crate::findings::{ComparedStates, Finding, Sink, locate};
 use crate::jobs::impact::{PlannerOptions, PreparedPlanner, section};
 use crate::jobs::pull_request::partners;
 use crate::jobs::states_in_words;
@@ -49,14 +49,8 @@ pub struct ValidateOptions {
     /// The commit from which settings are read; `None` reads them from `since`, or else from the
     /// judged state.
     pub settings_ref: Option<String>,
-    /// Ids of the rules to run; empty runs all.
-    pub only: Vec<String>,
-    /// Ids of the rules not to run.
-    pub skip: Vec<String>,
-    /// The least confidence of findings that are reported; `None` reports all.
-    pub min_confidence: Option<Confidence>,
-    /// A folder whose files are added to the built-in rules or replace them.
-    pub rules: Option<PathBuf>,
+    /// The rules to run, and the rule files to read.
+    pub rules: RuleSelection,
     /// A baseline to use; `None` uses the repository's own.
     pub baseline: Option<PathBuf>,
     /// A collector's log directory, whose failures explain missing keys; `None` explains none.
@@ -80,10 +74,10 @@ impl ValidateOptions {
         let judges = (self.root.as_path(), judges);
         let (files, settings) = rayon::join(
             || source.files(),
-            || Settings::of(source, judges, self.rules.as_deref(), self.baseline.as_deref()),
+            || Settings::of(source, judges, self.rules.folder.as_deref(), self.baseline.as_deref()),
         );
         let (files, mut settings) = (files?, settings?);
-        settings.min_confidence = self.min_confidence;
+        settings.min_confidence = self.rules.min_confidence;
         settings.choose_layout(self.selection.layout.as_deref(), &files)?;
         let roots = Catalog::some_roots(source, files, &settings.specs)?;
         debug!(
@@ -105,12 +99,12 @@ impl ValidateOptions {
             let is_asked = !needs.has(Input::Predictions) || self.planner.is_some();
             is_asked && !needs.has(Input::Traces) && (!needs.has(Input::Changes) || is_of_change)
         };
-        settings.rules.choose(&self.only, &self.skip, &is_asked)
+        settings.rules.choose(&self.rules.only, &self.rules.skip, &is_asked)
     }
 
     /// Returns true if all rules judge all of the database. Any other run cannot decide that a waiver is unused.
     fn are_all(&self) -> bool {
-        let has_all_rules = self.only.is_empty() && self.skip.is_empty();
+        let has_all_rules = self.rules.only.is_empty() && self.rules.skip.is_empty();
         self.since.is_none() && has_all_rules && self.selection.is_all()
     }
 }
@@ -212,7 +206,7 @@ pub(crate) fn judged_source<R>(
     let seen = look(&JudgedData { state, selected: &selected[0], findings: &findings })?;
     roots.iter().for_each(|root| locate(findings.iter_mut(), root, source));
     // A run of all rules without any table has judged nothing, even if it read a system's YAML.
-    let asked = options.since.is_none() && options.only.is_empty();
+    let asked = options.since.is_none() && options.rules.only.is_empty();
     let files = if tables == 0 && asked { 0 } else { files };
     let report = Report {
         command: "validate",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::base::group::grouped;
 use crate::database::diff::{Class, Diff, TableDiff};
 
 /// The kind of a table's change.
@@ -30,9 +31,7 @@ pub(in crate::report) type ByKind<'a> = BTreeMap<Kind, Vec<&'a TableDiff>>;
 
 /// Groups the changed tables by kind of change.
 pub(in crate::report) fn by_kind(diff: &Diff) -> ByKind<'_> {
-    let mut kinds = ByKind::new();
-    diff.tables.iter().for_each(|table| kinds.entry(kind(table)).or_default().push(table));
-    kinds
+    grouped(diff.tables.iter().map(|table| (kind(table), table)))
 }
 
 fn kind(table: &TableDiff) -> Kind {

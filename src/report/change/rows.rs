@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::kind::{Kind, by_kind};
 use super::table::{KindRow, KindTable};
+use crate::base::group::grouped;
 use crate::base::words::{Figure, count, names, plural, plural_verb};
 use crate::database::catalog::Place;
 use crate::database::diff::{Diff, FilledColumn, NewKeys, ServedDiff, SliceDiff, SliceName};
@@ -232,8 +233,7 @@ fn against(other: &Place, own: &Place) -> String {
 
 /// Sums up tables in one row per place.
 fn by_place(tables: &[&TableDiff], cells: impl Fn(&[&TableDiff]) -> Vec<String>) -> Vec<KindRow> {
-    let mut places: BTreeMap<String, Vec<&TableDiff>> = BTreeMap::new();
-    tables.iter().for_each(|t| places.entry(place_text(&t.place)).or_default().push(t));
+    let places = grouped(tables.iter().map(|t| (place_text(&t.place), *t)));
     let of_place = |(place, tables): (String, Vec<&TableDiff>)| KindRow {
         place: format!("{place} ({})", plural(tables.len(), "table")),
         cells: cells(&tables),

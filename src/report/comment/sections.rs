@@ -196,7 +196,7 @@ fn decision(view: &ReportView<'_>, extras: &Extras<'_>, causes: &[CauseSection<'
     failing.for_each(|finding| *counts.entry(finding.severity).or_default() += 1);
     let mut reasons: Vec<String> = counts
         .into_iter()
-        .map(|(severity, n)| plural(n, &format!("new {}", severity.name())))
+        .map(|(severity, n)| plural(n, &format!("new {}", severity.into_str())))
         .collect();
     let is_smoke_only = reasons.is_empty();
     if extras.smoke.is_some_and(|smoke| !smoke.passed) {
@@ -255,7 +255,7 @@ fn verdict(view: &ReportView<'_>, extras: &Extras<'_>) -> String {
         }
         RunVerdict::Inconclusive => format!("❔ blocked as inconclusive, {found}"),
         RunVerdict::Failed => format!("❌ {found}"),
-        RunVerdict::Clean if errors + warnings > 0 => format!("⚠️ {found}"),
-        RunVerdict::Clean => format!("✅ {found}"),
+        RunVerdict::Passed if errors + warnings > 0 => format!("⚠️ {found}"),
+        RunVerdict::Passed => format!("✅ {found}"),
     }
 }

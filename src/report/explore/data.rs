@@ -143,7 +143,7 @@ fn ringed(rings: &Rings, rows: &[usize]) -> Vec<PageRing> {
     }
     let ring = |(ring, found): (&Ring, Vec<(usize, usize)>)| PageRing {
         rule: clean(&ring.name),
-        severity: ring.severity.name(),
+        severity: ring.severity.into_str(),
         at: columns::numbers(found.iter().map(|(at, _)| *at)),
         rows: columns::numbers(found.iter().map(|(_, row)| *row)),
     };

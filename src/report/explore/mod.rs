@@ -190,7 +190,7 @@ impl Exploration<'_> {
         let mut findings = Vec::new();
         for (finding, is_drawn) in self.findings.iter().zip(&data.drawn).take(FINDINGS) {
             findings.push(FindingLine {
-                severity: finding.severity.name(),
+                severity: finding.severity.into_str(),
                 rule: &finding.rule,
                 message: clean(&finding.message),
                 fingerprint: finding.fingerprint(),

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::database::diff::{
-    AttributeChange, Class, Diff, FileDiff, ServedDiff, SliceDiff, TableDiff,
-};
+use crate::database::diff::{AttributeChange, Diff, FileDiff, ServedDiff, SliceDiff, TableDiff};
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct JsonTable<'a> {
@@ -98,14 +96,14 @@ pub(super) fn table(table: &TableDiff) -> JsonTable<'_> {
     JsonTable {
         path: &table.path,
         old_path: table.old_path.as_deref(),
-        status: table.status.name(),
+        status: table.status.into_str(),
         base_rows: table.base_rows,
         head_rows: table.head_rows,
         added: rows.map(|r| r.added.len()),
         removed: rows.map(|r| r.removed.len()),
         changed: rows.map(|r| r.changed.len()),
         median_ratio: table.ratios.as_ref().map(|r| r.median),
-        class: table.class.map(Class::name),
+        class: table.class.map(|class| class.into_str()),
         columns_changed: &table.columns_changed,
         served: table.served.as_ref().map(served),
     }
@@ -156,7 +154,7 @@ fn slice(diff: &SliceDiff) -> JsonSlice<'_> {
 pub(super) fn change(diff: &Diff) -> JsonChange<'_> {
     let (keys, shapes) = diff.unserved_counts();
     JsonChange {
-        class: diff.class().name(),
+        class: diff.class().into_str(),
         columns_changed: diff.columns_changed().into_iter().collect(),
         attributes_changed: diff.attributes_changed().into_iter().collect(),
         served: counts(&diff.served()),
@@ -169,5 +167,5 @@ pub(super) fn change(diff: &Diff) -> JsonChange<'_> {
 }
 
 pub(super) fn file(file: &FileDiff) -> JsonFile<'_> {
-    JsonFile { path: &file.path, status: file.status.name() }
+    JsonFile { path: &file.path, status: file.status.into_str() }
 }

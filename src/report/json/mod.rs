@@ -190,7 +190,7 @@ fn statement<'a>(finding: &'a Finding, rules: &[Arc<Rule>]) -> JsonStatement<'a>
     let rule = rules.iter().find(|rule| rule.id == finding.rule);
     JsonStatement {
         rule: &finding.rule,
-        severity: finding.severity.name(),
+        severity: finding.severity.into_str(),
         confidence: rule.map(|rule| rule.confidence_of(finding.severity)),
         fingerprint: finding.fingerprint(),
         path: &finding.path,

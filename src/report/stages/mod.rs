@@ -15,7 +15,8 @@ use super::stage_input::{Checked, StageSpec};
 use crate::findings::Finding;
 
 /// The status of a stage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum_macros::IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "UPPERCASE")]
 enum StageStatus {
     /// Everything was checked, and no finding fails the run.
     Pass,
@@ -24,19 +25,8 @@ enum StageStatus {
     /// No finding fails the run, but something was not checked.
     Incomplete,
     /// The change has nothing that the stage checks.
+    #[strum(serialize = "NOT APPLICABLE")]
     NotApplicable,
-}
-
-impl StageStatus {
-    /// Returns the status's name in reports.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Pass => "PASS",
-            Self::Fail => "FAIL",
-            Self::Incomplete => "INCOMPLETE",
-            Self::NotApplicable => "NOT APPLICABLE",
-        }
-    }
 }
 
 /// A judged stage.

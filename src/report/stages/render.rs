@@ -56,10 +56,10 @@ struct StageView<'a> {
 
 /// The names of the statuses.
 const STATUSES: [&str; 4] = [
-    StageStatus::Pass.name(),
-    StageStatus::Fail.name(),
-    StageStatus::Incomplete.name(),
-    StageStatus::NotApplicable.name(),
+    StageStatus::Pass.into_str(),
+    StageStatus::Fail.into_str(),
+    StageStatus::Incomplete.into_str(),
+    StageStatus::NotApplicable.into_str(),
 ];
 
 /// A finding of a stage.
@@ -109,7 +109,7 @@ pub(in crate::report) fn json(view: &ReportView<'_>) -> Result<String> {
         command: report.command,
         base: &report.states.base,
         head: report.states.head.as_deref(),
-        verdict: view.outcome.verdict.name(),
+        verdict: view.outcome.verdict.into_str(),
         stages: stages.iter().map(stage_view).collect(),
     };
     // Maps with text keys and finite numbers always serialise.
@@ -119,7 +119,7 @@ pub(in crate::report) fn json(view: &ReportView<'_>) -> Result<String> {
 fn stage_view<'a>(stage: &'a Stage<'a>) -> StageView<'a> {
     let finding = |f: &&'a Finding| StageFinding {
         rule: &f.rule,
-        severity: f.severity.name(),
+        severity: f.severity.into_str(),
         fingerprint: f.fingerprint(),
         path: &f.path,
         rows: f.rows,
@@ -129,7 +129,7 @@ fn stage_view<'a>(stage: &'a Stage<'a>) -> StageView<'a> {
         id: stage.spec.id,
         title: &stage.spec.title,
         asks: &stage.spec.asks,
-        status: stage.status.name(),
+        status: stage.status.into_str(),
         checked: &stage.checked,
         findings: stage.findings.iter().map(finding).collect(),
         existing: stage.existing,

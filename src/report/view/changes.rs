@@ -7,7 +7,7 @@ use super::kinds::{KindLine, lines};
 use super::summary;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count};
-use crate::database::diff::{Class, Diff, Ratios, TableDiff};
+use crate::database::diff::{Diff, Ratios, TableDiff};
 use crate::report::change::{ChangeTable, KindTable, by_kind};
 
 /// The changes between two states. The texts are escaped.
@@ -67,7 +67,7 @@ impl<'a> ChangesView<'a> {
     pub(crate) fn new(diff: &'a Diff, kind_tables: &'a [KindTable]) -> Self {
         Self {
             tables: diff.tables.iter().map(TableView::new).collect(),
-            files: diff.files.iter().map(|f| (f.status.name(), clean(&f.path))).collect(),
+            files: diff.files.iter().map(|f| (f.status.into_str(), clean(&f.path))).collect(),
             kinds: lines(diff, &by_kind(diff), kind_tables),
             kind_tables,
             numbers: summary::changes(diff).map(|line| clean(&line)),
@@ -102,8 +102,8 @@ impl<'a> TableView<'a> {
             old_path: old_path.map(clean),
             short_path: clean(below_data(&table.path)),
             old_short_path: old_path.map(below_data).map(clean),
-            status: table.status.name(),
-            class: table.class.map_or("–", Class::name),
+            status: table.status.into_str(),
+            class: table.class.map_or("–", |class| class.into_str()),
             before: known(table.base_rows),
             after: known(table.head_rows),
             rows: match rows {

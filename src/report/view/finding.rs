@@ -88,7 +88,7 @@ impl<'a> FindingView<'a> {
             finding.slice.iter().map(|(name, value)| format!("{name}={}", plain(value))).collect();
         Self {
             raw: finding,
-            severity: finding.severity.name(),
+            severity: finding.severity.into_str(),
             rank: finding.severity as u8,
             state: state(finding),
             rule: clean(&finding.rule),

@@ -109,7 +109,7 @@ impl<'a> ReportView<'a> {
             head: HeadView {
                 command: report.command,
                 version: env!("CARGO_PKG_VERSION"),
-                verdict: outcome.verdict.name(),
+                verdict: outcome.verdict.into_str(),
                 headline: clean(&headline(report)),
                 notes,
             },

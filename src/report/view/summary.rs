@@ -26,7 +26,7 @@ pub(super) fn remarks(diff: &Diff) -> Vec<String> {
 /// Describes the class of the change, the numbers of changed tables and files, and the changed columns; `None` if no
 /// table changed.
 pub(super) fn changes(diff: &Diff) -> Option<String> {
-    let mut line = format!("Change: {}; {}", diff.class().name(), diff.headline());
+    let mut line = format!("Change: {}; {}", diff.class().into_str(), diff.headline());
     let columns = diff.columns_changed();
     if !columns.is_empty() {
         line += &format!("; columns changed: {}", names(columns.into_iter()));
@@ -69,7 +69,7 @@ fn facts(diff: &Diff) -> Option<String> {
             fields if fields.is_empty() => fields,
             fields => format!(" ({fields})"),
         };
-        format!("{} {}{fields}", below_data(&file.path), file.status.name())
+        format!("{} {}{fields}", below_data(&file.path), file.status.into_str())
     });
     told("Facts changed", said.collect(), FACTS)
 }
@@ -77,7 +77,7 @@ fn facts(diff: &Diff) -> Option<String> {
 /// Names the changed settings, which affect how later runs judge.
 fn settings(diff: &Diff) -> Option<String> {
     let files = diff.files.iter().filter(|file| file.role == Role::Settings);
-    let said = files.map(|file| format!("{} {}", file.path, file.status.name())).collect();
+    let said = files.map(|file| format!("{} {}", file.path, file.status.into_str())).collect();
     told("This changes how later runs judge, once it is merged", said, FACTS)
 }
 

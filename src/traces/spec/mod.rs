@@ -175,7 +175,7 @@ impl Files {
 }
 
 impl Accelerators {
-    fn known(&self, name: &str) -> Option<&Accelerator> {
+    pub(crate) fn known(&self, name: &str) -> Option<&Accelerator> {
         let name = name.trim().to_lowercase();
         self.accelerators.iter().find(|a| a.globs.iter().any(|g| g.is_match(&name)))
     }

@@ -69,9 +69,9 @@ impl FakePlanner {
 
     /// The options that ask this planner about [`CASES`].
     pub fn options(&self) -> PlannerOptions {
-        let choice = PlannerChoice::Python(self.script());
+        let planner = Some(PlannerChoice::Python(self.script()));
         let cases = Some(self.0.path().join("cases.yaml"));
-        PlannerOptions { choice, cases, ..PlannerOptions::default() }
+        PlannerOptions { planner, cases, ..PlannerOptions::default() }
     }
 
     /// The arguments that ask this planner about [`CASES`].

@@ -15,7 +15,7 @@ use perfdb_gate::gpu::judge::Outcome;
 use perfdb_gate::gpu::outcome::Remeasured;
 use perfdb_gate::gpu::work::Work;
 use perfdb_gate::jobs::remeasure::{self, RemeasureOptions};
-use perfdb_gate::report::{self, ReportFormat, ReportView};
+use perfdb_gate::report::{self, ReportFormat, ReportView, TextStyle};
 use serde_json::Value;
 
 const TABLE: &str = "systems/data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet";
@@ -69,8 +69,8 @@ fn options(tree: &Tree, sample: usize, seed: u64) -> RemeasureOptions {
 
 fn measure(options: &RemeasureOptions, mock: &mut Mock) -> (Remeasured, String) {
     let report = remeasure::run(options, mock, &(), &|_| Ok(())).unwrap();
-    let json = report::render(&ReportView::new(&report, report.outcome(None)), ReportFormat::Json)
-        .unwrap();
+    let view = ReportView::new(&report, report.outcome(None));
+    let json = report::render(&view, ReportFormat::Json, TextStyle::default()).unwrap();
     (report.remeasured.unwrap(), json)
 }
 

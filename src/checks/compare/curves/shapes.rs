@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::evidence::{ReferenceEvidence, by_groups, log_ratio};
 use super::references::{CurveReference, KEPT, ReferenceGroups};
+use crate::base::group::grouped;
 use crate::base::stats::upper_median;
 use crate::checks::compare::series::{
     KeyLatencies, KeyPoint, SeriesSamplePoints, TableCurve, smaller_deviation,
@@ -175,10 +176,8 @@ pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughnes
 
 /// The sampled stretches of each slice and axis, if there are enough of them. A slice is listed once per axis.
 fn stretches(curve: &TableCurve) -> Vec<(u32, Vec<[KeyPoint; 5]>)> {
-    let mut along: BTreeMap<(u32, u8), Vec<[KeyPoint; 5]>> = BTreeMap::new();
-    for stretch in &curve.stretches {
-        along.entry((stretch.slice, stretch.axis)).or_default().push(stretch.points);
-    }
+    let stretches = curve.stretches.iter();
+    let along = grouped(stretches.map(|one| ((one.slice, one.axis), one.points)));
     let enough = along.into_iter().filter(|(_, stretches)| stretches.len() >= STRETCHES);
     enough.map(|((slice, _), stretches)| (slice, stretches)).collect()
 }

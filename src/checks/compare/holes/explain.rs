@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::comparison::HoleComparison;
 use super::grid::{KeyGrid, KeyState};
 use crate::base::expr::{ExprError, Lookup, NULL_CODE, Scope, Vals, Value};
+use crate::base::group::grouped;
 use crate::database::coverage::{Cell, PartRole};
 use crate::findings::{Explained, Explanation};
 use crate::specs::NEAREST;
@@ -20,10 +21,8 @@ pub(crate) fn explain(
 ) -> Result<Vec<Explained>, ExprError> {
     let failures = explain_by_failures(comparison, grid);
     // A limit may read figures of the systems that have a key, so keys of the same references are judged together.
-    let mut by_having: BTreeMap<&BTreeSet<usize>, Vec<usize>> = BTreeMap::new();
-    for key in grid.in_state(KeyState::Missing) {
-        by_having.entry(&comparison.keys[key].had_by).or_default().push(key);
-    }
+    let missing = grid.in_state(KeyState::Missing);
+    let by_having = grouped(missing.map(|key| (&comparison.keys[key].had_by, key)));
     let mut explained = Vec::new();
     let limits = comparison.at.state.specs.limits.iter();
     for (id, limit) in limits.filter(|(_, limit)| limit.concerns(&comparison.spec.name)) {

@@ -5,9 +5,10 @@
 //! some values of one further part, these values are missing together. Wide slices come before narrow ones, so that a
 //! dtype without any row is reported once, and not once for each of its lengths.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use super::grid::{Conditions, KeyGrid, KeyState};
+use crate::base::group::grouped;
 use crate::database::coverage::PartRole;
 
 /// Keys that are missing together: they are of one slice and have missing values of one part.
@@ -82,10 +83,8 @@ impl KeyGrid {
     ) -> Option<MissingKeys> {
         let place = |key: usize| (slicing.slices[key], self.code(along, key));
         let served: HashSet<(u32, u32)> = self.in_state(KeyState::Served).map(place).collect();
-        let mut by_slice: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for key in left.iter().filter(|key| !served.contains(&place(**key))) {
-            by_slice.entry(slicing.slices[*key]).or_default().push(*key);
-        }
+        let unserved = left.iter().filter(|key| !served.contains(&place(**key)));
+        let by_slice = grouped(unserved.map(|key| (slicing.slices[*key], *key)));
         let missing = by_slice.into_values().rev().max_by_key(Vec::len)?;
         let parts = slicing.parts.iter().chain([&along]);
         let conditions = parts.map(|part| (*part, self.values(*part, &missing))).collect();

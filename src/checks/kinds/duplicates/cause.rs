@@ -11,17 +11,19 @@ use crate::findings::{EXAMPLES, Example, Hit, Hits, Severity};
 use crate::specs::KeyPart;
 
 /// The reason why keys of a table repeat, derived from the columns in which the copies differ.
+#[derive(strum_macros::IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "kebab-case")]
 pub(super) enum RepeatCause {
     /// The copies differ in none of the columns: the rows of a run were written twice.
     Rerun,
     /// The copies belong to sweeps that overlap by design.
-    Design,
+    ByDesign,
     /// The copies belong to models of the same geometry, each with a sweep of its own. Holds the models' names.
-    Aliases(Vec<String>),
+    ModelAliases(Vec<String>),
     /// The copies differ in the kernel, which the key does not contain.
     Kernels,
     /// The copies differ in this column, which the table's spec does not have and which may be a part of the key.
-    Unknown(String),
+    UnknownColumn(String),
     /// The copies differ in other columns.
     Other,
 }
@@ -31,28 +33,17 @@ impl RepeatCause {
         let has = |name: &str| differs.iter().any(|d| d == name);
         let unknown = differs.iter().find(|name| rows.spec.kind(name).is_none());
         if groups.iter().all(|g| g.by_design) {
-            Self::Design
+            Self::ByDesign
         } else if differs.is_empty() {
             Self::Rerun
         } else if let Some(unknown) = unknown {
-            Self::Unknown(unknown.clone())
+            Self::UnknownColumn(unknown.clone())
         } else if has("kernel_source") {
             Self::Kernels
         } else if has("model") {
-            Self::Aliases(models(rows, groups))
+            Self::ModelAliases(models(rows, groups))
         } else {
             Self::Other
-        }
-    }
-
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            Self::Rerun => "rerun",
-            Self::Design => "by-design",
-            Self::Aliases(_) => "model-aliases",
-            Self::Kernels => "kernels",
-            Self::Unknown(_) => "unknown-column",
-            Self::Other => "other",
         }
     }
 
@@ -61,16 +52,16 @@ impl RepeatCause {
         let columns = differs.join(", ");
         match self {
             Self::Rerun => String::new(),
-            Self::Design => {
+            Self::ByDesign => {
                 format!("; the copies differ in {columns}, and sweeps overlap there by design")
             }
-            Self::Aliases(models) => {
+            Self::ModelAliases(models) => {
                 format!(
                     "; the copies differ in {columns}, which is not part of the key: {}",
                     names(models.iter().map(String::as_str))
                 )
             }
-            Self::Unknown(column) => {
+            Self::UnknownColumn(column) => {
                 format!(
                     "; the copies differ in {columns}, and {column}, which may be a part of the key, is {not_known}"
                 )

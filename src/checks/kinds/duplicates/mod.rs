@@ -103,7 +103,7 @@ impl Conflict {
     ) -> Severity {
         let spec = rows.spec;
         let warning = rows.rule.severity.at_most(Severity::Warning);
-        if matches!(cause, RepeatCause::Unknown(_)) {
+        if matches!(cause, RepeatCause::UnknownColumn(_)) {
             return warning;
         }
         if spec.serves == Serves::Error {
@@ -171,7 +171,7 @@ impl Conflict {
         let examples =
             groups.iter().take(EXAMPLES).map(|g| example(g, keys, latency, spec.serves)).collect();
         let finding = rows.finding_as(severity, message);
-        let finding = if let RepeatCause::Unknown(column) = &cause {
+        let finding = if let RepeatCause::UnknownColumn(column) = &cause {
             finding.unknown(&format!("the column {column}"))
         } else {
             finding
@@ -193,7 +193,7 @@ impl Conflict {
                 },
             )
             .evidence("differs_in", differs)
-            .evidence("cause", cause.name())
+            .evidence("cause", cause.into_str())
     }
 }
 

@@ -102,7 +102,6 @@ impl PowerMeter {
     ) -> Result<(Vec<usize>, Vec<usize>), ExprError> {
         let Some(latency) = rows.spec.latency.first() else { return Ok((Vec::new(), bad)) };
         let times = latency.value.numbers(rows.scope())?;
-        let is_clamped = |i: &usize| readings.power[*i] == 0.0 && times.get(*i) == 0.0;
-        Ok(bad.into_iter().partition(is_clamped))
+        Ok(bad.into_iter().partition(|i| readings.power[*i] == 0.0 && times.get(*i) == 0.0))
     }
 }

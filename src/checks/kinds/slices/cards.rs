@@ -165,8 +165,7 @@ impl Cards<'_> {
 
     /// Describes a card that differs. `off` is the logarithm of its factor, `others` the largest of the other cards.
     fn says(&self, card: u32, off: f64, others: f64, axis: &AxisSeries, rows: usize) -> OddSlice {
-        let is_own = |row: &usize| self.of(*row as u32) == card;
-        let rows: Vec<usize> = (0..rows).filter(is_own).collect();
+        let rows: Vec<usize> = (0..rows).filter(|row| self.of(*row as u32) == card).collect();
         let which = match &self.column {
             Some((column, _)) => format!("rows of one {column} take"),
             None => {

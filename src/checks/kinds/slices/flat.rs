@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::odd::OddSlice;
-use crate::base::stats::upper_median;
+use crate::base::stats::{least_positive, upper_median};
 use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 
@@ -67,7 +67,7 @@ impl FlatLimits {
         if are_few || level < self.least_ms {
             return None;
         }
-        let own = latency.iter().copied().filter(|latency| *latency > 0.0).reduce(f64::min)?;
+        let own = least_positive(latency)?;
         let launch = || ("a launch".to_owned(), self.launch_ms);
         let launch = self.kernels.contains(&rows.spec.name).then(launch);
         let all = [Some(("this table".to_owned(), own)), rows.fastest_of_others(), launch];

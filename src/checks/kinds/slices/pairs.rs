@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::odd::OddSlice;
+use crate::base::group::grouped;
 use crate::base::stats::upper_median;
 use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
@@ -101,10 +102,7 @@ impl<'a> SlicesOfDtypes<'a> {
 
     /// Compares slices that differ in a dtype alone. Slices with fewer than `least` rows are left out.
     pub(crate) fn pairs(&self, latency: &[f64], least: usize) -> Vec<DtypePair> {
-        let mut alike: BTreeMap<&Vec<String>, Vec<u32>> = BTreeMap::new();
-        for (slice, [_, others]) in (0u32..).zip(&self.texts) {
-            alike.entry(others).or_default().push(slice);
-        }
+        let alike = grouped(self.texts.iter().map(|[_, others]| others).zip(0u32..));
         // The group of each slice with peers, and its place among them.
         let mut places: Vec<Option<(u32, usize)>> = vec![None; self.texts.len()];
         for (group, slices) in (0u32..).zip(alike.values().filter(|slices| slices.len() > 1)) {
@@ -245,11 +243,9 @@ impl FloorLimits {
         pairs: &[DtypePair],
         keys: usize,
     ) -> Vec<OddSlice> {
-        let mut peers: BTreeMap<usize, Vec<(&DtypePair, usize)>> = BTreeMap::new();
-        for pair in pairs.iter().filter(|pair| pair.common() >= keys) {
-            peers.entry(pair.first).or_default().push((pair, 0));
-            peers.entry(pair.second).or_default().push((pair, 1));
-        }
+        let pairs = pairs.iter().filter(|pair| pair.common() >= keys);
+        let peers =
+            grouped(pairs.flat_map(|pair| [(pair.first, (pair, 0)), (pair.second, (pair, 1))]));
         let mut rows = slices.rows_by_slice();
         let mut odd = Vec::new();
         for (slice, peers) in peers {

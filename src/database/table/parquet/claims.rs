@@ -13,7 +13,7 @@ use polars_parquet_format::{
 };
 
 use super::walk::{PageWalk, size};
-use super::{Chunk, ChunkGroup, ColumnError, FileError};
+use super::{Chunk, ChunkGroup, ColumnError, ColumnResult, FileError};
 use crate::database::limits::MOST_FOOTER;
 
 /// The fields in which a copy of a column's metadata must equal the footer's.
@@ -61,7 +61,7 @@ fn beside(
     meta: &ColumnMetaData,
     chunk: &Chunk,
     end: usize,
-) -> Result<[Option<Range<usize>>; 3], ColumnError> {
+) -> ColumnResult<[Option<Range<usize>>; 3]> {
     let place = |start: Option<i64>, length: Option<i32>| {
         let (Some(start), Some(length)) = (start, length) else { return Ok(None) };
         within(start, size(length)?, end).map(Some)
@@ -75,7 +75,7 @@ fn beside(
     Ok([index, bounds, bloom])
 }
 
-fn within(start: i64, length: usize, end: usize) -> Result<Range<usize>, ColumnError> {
+fn within(start: i64, length: usize, end: usize) -> ColumnResult<Range<usize>> {
     let start = usize::try_from(start).ok().filter(|start| *start >= b"PAR1".len());
     let place = start.and_then(|start| Some(start..start.checked_add(length)?));
     place.filter(|place| place.end <= end).ok_or(ColumnError::BeyondFile)
@@ -83,7 +83,7 @@ fn within(start: i64, length: usize, end: usize) -> Result<Range<usize>, ColumnE
 
 /// Refuses an offset index that does not list the data pages of the chunk, since some readers find pages by
 /// it.
-fn check_offsets(bytes: &[u8], index: Range<usize>, chunk: &Chunk) -> Result<(), ColumnError> {
+fn check_offsets(bytes: &[u8], index: Range<usize>, chunk: &Chunk) -> ColumnResult<()> {
     let mut rest = &bytes[index];
     let mut protocol = TCompactInputProtocol::new(&mut rest, MOST_FOOTER);
     let index =
@@ -108,7 +108,7 @@ fn bloom(
     start: i64,
     meta: &ColumnMetaData,
     end: usize,
-) -> Result<Range<usize>, ColumnError> {
+) -> ColumnResult<Range<usize>> {
     let place = within(start, 0, end)?;
     let mut rest = &bytes[place.start..end];
     let before = rest.len();

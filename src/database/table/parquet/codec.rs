@@ -5,14 +5,14 @@
 
 use std::io::Read;
 
-use super::errors::ColumnError;
+use super::errors::{ColumnError, ColumnResult};
 use crate::specs::Codec;
 
 /// Returns the codec with a number in the footer.
 ///
 /// pyarrow, DuckDB, Spark and fastparquet write snappy by default, polars zstd. LZ4 (5) is deprecated because
 /// its frames differ between writers; LZO (3) is not supported by common readers.
-pub(super) fn of_number(number: i32) -> Result<Codec, ColumnError> {
+pub(super) fn of_number(number: i32) -> ColumnResult<Codec> {
     Ok(match number {
         0 => Codec::Uncompressed,
         1 => Codec::Snappy,
@@ -39,12 +39,7 @@ impl Decompressor {
     ///
     /// [`ColumnError::Decompress`] if the result has another length than `to` or `from` is damaged;
     /// [`ColumnError::Sizes`] if uncompressed bytes have another length.
-    pub(super) fn fill(
-        &mut self,
-        codec: Codec,
-        from: &[u8],
-        to: &mut [u8],
-    ) -> Result<(), ColumnError> {
+    pub(super) fn fill(&mut self, codec: Codec, from: &[u8], to: &mut [u8]) -> ColumnResult<()> {
         let written = match codec {
             Codec::Uncompressed => {
                 return if from.len() == to.len() {

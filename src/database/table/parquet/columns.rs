@@ -17,7 +17,7 @@ use polars_parquet::read::{
 use super::footer::Footer;
 use super::pages::{BoundedPages, Pages};
 use super::text::{self, owned};
-use super::{ChunkGroup, ColumnError, one_line};
+use super::{ChunkGroup, ColumnError, ColumnResult, one_line};
 use crate::database::table::{CodedColumn, Column};
 
 /// Decodes a column of a type. `leaves` are the indices of the column's leaves in the Parquet schema.
@@ -26,7 +26,7 @@ pub(super) fn read(
     footer: &Footer,
     leaves: Range<usize>,
     dtype: &ArrowDataType,
-) -> Result<Column, ColumnError> {
+) -> ColumnResult<Column> {
     // A flat column is a single leaf that is neither repeated nor nested.
     let leaf = match &footer.schema.schema().columns()[leaves.clone()] {
         [leaf] if leaf.path_in_schema.len() == 1 => &leaf.descriptor,
@@ -60,7 +60,7 @@ pub(super) fn read(
 
 /// Returns 64-bit integers as codes if all of them are dictionary indices, so that only the indices are
 /// decoded; otherwise `None`.
-fn indexed(groups: &[Pages]) -> Result<Option<CodedColumn>, ColumnError> {
+fn indexed(groups: &[Pages]) -> ColumnResult<Option<CodedColumn>> {
     let Some(dictionaries) = groups.iter().map(Pages::dictionary).collect::<Option<Vec<_>>>()
     else {
         return Ok(None);
@@ -75,7 +75,7 @@ fn indexed(groups: &[Pages]) -> Result<Option<CodedColumn>, ColumnError> {
 }
 
 /// Returns the dictionary indices in all pages of a column in a row group.
-fn indices_of(pages: &Pages) -> Result<Vec<u32>, ColumnError> {
+fn indices_of(pages: &Pages) -> ColumnResult<Vec<u32>> {
     let mut all = Vec::new();
     for (bytes, count) in pages.values() {
         let (width, bytes) = bytes.split_first().ok_or(ColumnError::Values)?;
@@ -101,7 +101,7 @@ fn decode(
     group: &ChunkGroup,
     leaf: &Descriptor,
     dtype: &ArrowDataType,
-) -> Result<Vec<ArrayRef>, ColumnError> {
+) -> ColumnResult<Vec<ArrayRef>> {
     let texts = leaf.primitive_type.physical_type == PhysicalType::ByteArray;
     let field = if texts && pages.indices && *dtype == ArrowDataType::Utf8View {
         indices()
@@ -133,7 +133,7 @@ fn indices() -> Field {
 }
 
 /// Converts a column's arrays to cells.
-fn cells(dtype: &ArrowDataType, mut arrays: Vec<ArrayRef>) -> Result<Column, ColumnError> {
+fn cells(dtype: &ArrowDataType, mut arrays: Vec<ArrayRef>) -> ColumnResult<Column> {
     use ArrowDataType as T;
     // Fast path for nearly all columns of numbers, which are taken over without conversion.
     if *dtype == T::Int64
@@ -171,7 +171,7 @@ fn cells(dtype: &ArrowDataType, mut arrays: Vec<ArrayRef>) -> Result<Column, Col
 }
 
 /// Casts all arrays of a column to the type `T`.
-fn cast<T: Array>(arrays: &[ArrayRef]) -> Result<Vec<&T>, ColumnError> {
+fn cast<T: Array>(arrays: &[ArrayRef]) -> ColumnResult<Vec<&T>> {
     let arrays = arrays.iter().map(|array| array.as_any().downcast_ref::<T>());
     arrays.collect::<Option<_>>().ok_or(ColumnError::Arrays)
 }
@@ -187,7 +187,7 @@ fn whole<T: NativeType>(arrays: &mut [ArrayRef]) -> Option<Vec<T>> {
     Some(owned(std::mem::replace(array, empty)))
 }
 
-fn ints<T: NativeType + TryInto<i64>>(arrays: &[ArrayRef]) -> Result<Column, ColumnError> {
+fn ints<T: NativeType + TryInto<i64>>(arrays: &[ArrayRef]) -> ColumnResult<Column> {
     let mut is_beyond = false;
     let number = |n: T| {
         n.try_into().unwrap_or_else(|_| {
@@ -203,7 +203,7 @@ fn ints<T: NativeType + TryInto<i64>>(arrays: &[ArrayRef]) -> Result<Column, Col
     })
 }
 
-fn floats<T: NativeType + Into<f64>>(arrays: &[ArrayRef]) -> Result<Column, ColumnError> {
+fn floats<T: NativeType + Into<f64>>(arrays: &[ArrayRef]) -> ColumnResult<Column> {
     let values = numbers(arrays, |n: T| n.into(), f64::NAN)?;
     Ok(Column::Float { values, nulls: nulls(arrays) })
 }
@@ -213,7 +213,7 @@ fn numbers<T: NativeType, N: Copy>(
     arrays: &[ArrayRef],
     mut number: impl FnMut(T) -> N,
     null: N,
-) -> Result<Vec<N>, ColumnError> {
+) -> ColumnResult<Vec<N>> {
     let mut all = Vec::with_capacity(arrays.iter().map(|array| array.len()).sum());
     for array in cast::<PrimitiveArray<T>>(arrays)? {
         if array.null_count() == 0 {

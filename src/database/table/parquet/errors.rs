@@ -39,6 +39,9 @@ pub(in crate::database::table) enum FileError {
     Decoder(String),
 }
 
+/// The result of reading a column or one of its pages.
+pub(in crate::database::table) type ColumnResult<T> = Result<T, ColumnError>;
+
 /// The problem of a column or of one of its pages. The text follows the column's name.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub(in crate::database::table) enum ColumnError {

@@ -11,7 +11,7 @@ use polars_parquet::read::FileMetadata;
 use polars_parquet_format::thrift::protocol::{TCompactInputProtocol, TCompactOutputProtocol};
 use polars_parquet_format::{ColumnChunk, ColumnMetaData, FileMetaData, KeyValue, SchemaElement};
 
-use super::{Chunk, ChunkGroup, ColumnError, FileError, claims, codec, one_line};
+use super::{Chunk, ChunkGroup, ColumnError, ColumnResult, FileError, claims, codec, one_line};
 use crate::database::limits::{LONGEST_NAME, MOST_CELLS, MOST_COLUMNS, MOST_FOOTER};
 
 /// The maximal nesting depth of columns.
@@ -147,7 +147,7 @@ fn leaves(schema: &[SchemaElement]) -> Result<Vec<SchemaLeaf<'_>>, FileError> {
 }
 
 /// Checks a column's chunk, which must be before the footer at `end`.
-fn chunk(chunk: &ColumnChunk, leaf: &SchemaLeaf<'_>, end: usize) -> Result<Chunk, ColumnError> {
+fn chunk(chunk: &ColumnChunk, leaf: &SchemaLeaf<'_>, end: usize) -> ColumnResult<Chunk> {
     if chunk.file_path.as_ref().is_some_and(|path| !path.is_empty()) {
         return Err(ColumnError::OtherFile);
     }
@@ -165,7 +165,7 @@ fn chunk(chunk: &ColumnChunk, leaf: &SchemaLeaf<'_>, end: usize) -> Result<Chunk
 ///
 /// Some readers start at the stated dictionary, others at whichever part comes first. Therefore, a dictionary
 /// that is not before the data is refused.
-fn range(meta: &ColumnMetaData, end: usize) -> Result<(Range<usize>, Option<usize>), ColumnError> {
+fn range(meta: &ColumnMetaData, end: usize) -> ColumnResult<(Range<usize>, Option<usize>)> {
     let position = |at: i64| usize::try_from(at).ok();
     let data = position(meta.data_page_offset).ok_or(ColumnError::BeyondFile)?;
     // Some writers state the offset 0 for a missing dictionary, and pyarrow does so for the data of no rows.

@@ -24,7 +24,7 @@ use polars_parquet::read::infer_schema;
 use polars_parquet::read::schema::parquet_to_arrow_schema;
 
 pub(crate) use self::chunk::{Chunk, ChunkGroup};
-pub(super) use self::errors::{ColumnError, FileError, one_line};
+pub(super) use self::errors::{ColumnError, ColumnResult, FileError, one_line};
 use self::footer::Footer;
 use super::{Column, Table, TableFault, Wanted};
 

@@ -17,7 +17,7 @@ use polars_parquet_format::{
 use super::codec::Decompressor;
 use super::runs::{ones, take};
 use super::walk::{PageWalk, RawPage, size};
-use super::{Chunk, ColumnError, values};
+use super::{Chunk, ColumnError, ColumnResult, values};
 use crate::database::limits::MOST_BYTES;
 use crate::specs::Codec;
 
@@ -76,7 +76,7 @@ impl<'a> BoundedPages<'a> {
         chunk: &Chunk,
         leaf: &Descriptor,
         rows: usize,
-    ) -> Result<Pages, ColumnError> {
+    ) -> ColumnResult<Pages> {
         // The reserved memory is limited by the file's size and the remaining limit, not by the file's
         // claims.
         let room = chunk.range.len().saturating_mul(UNFOLDED).min(self.left);
@@ -109,7 +109,7 @@ impl<'a> BoundedPages<'a> {
     /// # Errors
     ///
     /// [`ColumnError`] if the pages do not fill the column or do not contain the claimed number of values.
-    pub(super) fn skip(&mut self, chunk: &Chunk) -> Result<(), ColumnError> {
+    pub(super) fn skip(&mut self, chunk: &Chunk) -> ColumnResult<()> {
         let mut values = 0;
         for page in PageWalk::over(self.bytes, chunk) {
             let header = self.afford(page?)?.header;
@@ -121,7 +121,7 @@ impl<'a> BoundedPages<'a> {
     }
 
     /// Subtracts a page's decompressed size from the file's remaining limit.
-    fn afford<'p>(&mut self, page: RawPage<'p>) -> Result<RawPage<'p>, ColumnError> {
+    fn afford<'p>(&mut self, page: RawPage<'p>) -> ColumnResult<RawPage<'p>> {
         self.left = self.left.checked_sub(page.size).ok_or(ColumnError::Bytes)?;
         Ok(page)
     }
@@ -155,7 +155,7 @@ impl ColumnPages<'_> {
         page: &RawPage,
         codec: Codec,
         with: &mut Decompressor,
-    ) -> Result<(), ColumnError> {
+    ) -> ColumnResult<()> {
         let Some(header) = &page.header.dictionary_page_header else {
             return Err(ColumnError::Header);
         };
@@ -183,12 +183,7 @@ impl ColumnPages<'_> {
     }
 
     /// Reads a data page of version 1, whose levels are compressed with its values.
-    fn data(
-        &mut self,
-        page: &RawPage,
-        codec: Codec,
-        with: &mut Decompressor,
-    ) -> Result<(), ColumnError> {
+    fn data(&mut self, page: &RawPage, codec: Codec, with: &mut Decompressor) -> ColumnResult<()> {
         let Some(header) = &page.header.data_page_header else { return Err(ColumnError::Header) };
         let count = size(header.num_values)?;
         let levels = header.definition_level_encoding;
@@ -227,7 +222,7 @@ impl ColumnPages<'_> {
         page: &RawPage,
         codec: Codec,
         with: &mut Decompressor,
-    ) -> Result<(), ColumnError> {
+    ) -> ColumnResult<()> {
         let Some(header) = &page.header.data_page_header_v2 else {
             return Err(ColumnError::Header);
         };
@@ -275,7 +270,7 @@ impl ColumnPages<'_> {
         encoding: Encoding,
         bytes: usize,
         present: usize,
-    ) -> Result<(), ColumnError> {
+    ) -> ColumnResult<()> {
         let indices = matches!(encoding, Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY);
         self.pages.indices &= indices;
         let end = self.pages.bytes.len();
@@ -290,7 +285,7 @@ impl ColumnPages<'_> {
         length: usize,
         kind: PageType,
         claims: impl FnOnce(&mut PageHeader),
-    ) -> Result<&mut [u8], ColumnError> {
+    ) -> ColumnResult<&mut [u8]> {
         let size = i32::try_from(length).map_err(|_| ColumnError::Sizes)?;
         let mut header = PageHeader {
             type_: kind,

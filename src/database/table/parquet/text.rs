@@ -6,13 +6,13 @@ use std::sync::Arc;
 use polars_arrow::array::{ArrayRef, DictionaryArray, PrimitiveArray, Utf8ViewArray};
 use polars_arrow::types::NativeType;
 
-use super::errors::ColumnError;
+use super::errors::{ColumnError, ColumnResult};
 use crate::base::expr::NULL_CODE;
 use crate::database::limits::LONGEST_TEXT;
 use crate::database::table::Column;
 
 /// Decodes a text column from dictionary indices or from texts.
-pub(super) fn column(arrays: Vec<ArrayRef>) -> Result<Column, ColumnError> {
+pub(super) fn column(arrays: Vec<ArrayRef>) -> ColumnResult<Column> {
     let nulls = arrays.iter().map(|a| a.null_count()).sum();
     let mut names = DistinctNames::default();
     let mut codes = Vec::new();
@@ -36,7 +36,7 @@ struct DistinctNames {
 }
 
 impl DistinctNames {
-    fn code(&mut self, text: &str) -> Result<u32, ColumnError> {
+    fn code(&mut self, text: &str) -> ColumnResult<u32> {
         if let Some(code) = self.by_text.get(text) {
             return Ok(*code);
         }
@@ -53,11 +53,7 @@ impl DistinctNames {
     }
 
     /// Adds cells given as dictionary indices. Each dictionary entry is looked up once, at its first use.
-    fn indices(
-        &mut self,
-        array: DictionaryArray<u32>,
-        codes: &mut Vec<u32>,
-    ) -> Result<(), ColumnError> {
+    fn indices(&mut self, array: DictionaryArray<u32>, codes: &mut Vec<u32>) -> ColumnResult<()> {
         let (_, keys, texts) = array.take();
         let indices = keys.values();
         let texts: &Utf8ViewArray = texts.as_any().downcast_ref().ok_or(ColumnError::Arrays)?;
@@ -84,11 +80,7 @@ impl DistinctNames {
 
     /// Returns true if the indices can be used as codes without conversion, which is so if the dictionary is
     /// in order of first occurrence, as writers write it. Adds the texts as far as they match.
-    fn is_numbered_alike(
-        &mut self,
-        texts: &Utf8ViewArray,
-        indices: &[u32],
-    ) -> Result<bool, ColumnError> {
+    fn is_numbered_alike(&mut self, texts: &Utf8ViewArray, indices: &[u32]) -> ColumnResult<bool> {
         let Some(met) = met_in_order(indices).filter(|met| *met as usize <= texts.len()) else {
             return Ok(false);
         };
@@ -100,7 +92,7 @@ impl DistinctNames {
         Ok(true)
     }
 
-    fn texts(&mut self, array: &Utf8ViewArray, codes: &mut Vec<u32>) -> Result<(), ColumnError> {
+    fn texts(&mut self, array: &Utf8ViewArray, codes: &mut Vec<u32>) -> ColumnResult<()> {
         for text in array {
             codes.push(text.map_or(Ok(NULL_CODE), |text| self.code(text))?);
         }

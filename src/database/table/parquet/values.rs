@@ -9,7 +9,7 @@
 use polars_parquet::read::PhysicalType;
 use polars_parquet_format::Encoding;
 
-use super::errors::ColumnError;
+use super::errors::{ColumnError, ColumnResult};
 use super::runs::{ValueRun, runs, take};
 
 pub(super) fn name(encoding: Encoding) -> String {
@@ -35,7 +35,7 @@ pub(super) fn check(
     encoding: Encoding,
     count: usize,
     dictionary: Option<usize>,
-) -> Result<(), ColumnError> {
+) -> ColumnResult<()> {
     use PhysicalType as T;
     let whole = match (encoding, physical) {
         (Encoding::PLAIN, _) => return plain(bytes, physical, count),
@@ -50,7 +50,7 @@ pub(super) fn check(
 }
 
 /// Refuses bytes that are not `count` values in `PLAIN` encoding.
-pub(super) fn plain(bytes: &[u8], physical: PhysicalType, count: usize) -> Result<(), ColumnError> {
+pub(super) fn plain(bytes: &[u8], physical: PhysicalType, count: usize) -> ColumnResult<()> {
     use PhysicalType as T;
     let whole = match physical {
         T::Boolean => fixed(bytes, 1, count.div_ceil(8)),

@@ -4,7 +4,7 @@ use polars_parquet_format::thrift::protocol::TCompactInputProtocol;
 use polars_parquet_format::{PageHeader, PageType};
 
 use super::runs::take;
-use super::{Chunk, ColumnError};
+use super::{Chunk, ColumnError, ColumnResult};
 use crate::database::limits::LONGEST_TEXT;
 
 /// The maximal size of texts in a page's header in bytes. Its statistics contain a smallest and a largest
@@ -45,7 +45,7 @@ impl<'a> PageWalk<'a> {
         Self { rest, start: chunk.range.start, first_data: chunk.first_data }
     }
 
-    fn page(&mut self) -> Result<RawPage<'a>, ColumnError> {
+    fn page(&mut self) -> ColumnResult<RawPage<'a>> {
         let (start, before) = (self.start, self.rest.len());
         let rest = &mut self.rest;
         let mut protocol = TCompactInputProtocol::new(&mut *rest, LONGEST_HEADER);
@@ -66,7 +66,7 @@ impl<'a> PageWalk<'a> {
 }
 
 impl<'a> Iterator for PageWalk<'a> {
-    type Item = Result<RawPage<'a>, ColumnError>;
+    type Item = ColumnResult<RawPage<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
@@ -81,6 +81,6 @@ impl<'a> Iterator for PageWalk<'a> {
 }
 
 /// Converts a size in a header, which must not be negative.
-pub(super) fn size(stated: i32) -> Result<usize, ColumnError> {
+pub(super) fn size(stated: i32) -> ColumnResult<usize> {
     usize::try_from(stated).map_err(|_| ColumnError::Sizes)
 }

@@ -137,7 +137,7 @@ impl DedupePlan {
             plural(dropped, "repeated measurement"),
             count(touched),
             plural(self.tables, "table"),
-            self.policy.keep.name(),
+            self.policy.keep.into_str(),
         );
         out += &match ledger {
             _ if dropped == 0 => String::new(),

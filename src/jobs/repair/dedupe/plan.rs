@@ -17,38 +17,36 @@ use crate::jobs::site::Site;
 use crate::specs::{Serves, TableSpec, measured_unit};
 
 /// The policy for removing repeated measurements.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct Policy {
-    /// The copy that stays.
+    /// Which copy of a measurement is kept.
+    #[arg(long, value_enum, default_value_t = KeptCopy::Last, help_heading = "How to change it")]
     pub keep: KeptCopy,
-    /// True to remove copies that differ by more than rerun noise.
+    /// Also remove copies that differ by more than reruns do.
+    #[arg(long, help_heading = "How to change it")]
     pub disagreeing: bool,
-    /// Columns that do not distinguish measurements, such as a model's name if two models have the
-    /// same shapes. The loader must not read these columns.
+    /// A column to ignore when measurements are compared, such as `model`; may be repeated.
+    #[arg(long, value_name = "COLUMN", help_heading = "How to change it")]
     pub ignore: Vec<String>,
 }
 
 /// The copy of a measurement that stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, strum_macros::IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum KeptCopy {
     /// The first in the file.
     First,
-    /// The last in the file, as the collection guide recommends.
+    /// The last in the file.
+    ///
+    /// The collection guide recommends it.
     Last,
-    /// The median by latency; of an even number, the faster of the two middle copies.
+    /// The median by latency.
+    ///
+    /// Of an even number, it is the faster of the two middle copies.
     Median,
 }
 
 impl KeptCopy {
-    /// Returns the name on the command line.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Last => "last",
-            Self::Median => "median",
-        }
-    }
-
     /// Returns the copy that stays among `rows`, which are in file order.
     fn choose(self, rows: &[usize], latencies: &[&Vals<'_, f64>]) -> usize {
         match self {
@@ -120,7 +118,7 @@ impl TablePlan {
         let mut lines = String::new();
         for d in &self.dropped {
             let line = json!({
-                "path": self.path, "row": d.row, "kept_row": d.kept, "keep": policy.keep.name(),
+                "path": self.path, "row": d.row, "kept_row": d.kept, "keep": policy.keep.into_str(),
                 "spread": d.spread, "disagrees": d.disagrees, "cells": d.cells,
             });
             lines += &format!("{line}\n");

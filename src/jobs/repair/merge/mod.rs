@@ -157,7 +157,7 @@ fn prepared(
             sentence: format!(
                 "merge of {} ({}): {}",
                 text::run_names(run),
-                options.policy.name(),
+                options.policy.into_str(),
                 merged.counts
             ),
             rows: merged.taken().count(),

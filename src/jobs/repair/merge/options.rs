@@ -5,29 +5,23 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::base::error::Error;
+use crate::jobs::repair::file_name;
 
 /// The policy that selects the measurement that stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, strum_macros::IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "lowercase")]
 pub enum MergePolicy {
-    /// The last measurement of the run.
+    /// The run's measurement; of several, the last.
     Last,
-    /// The fastest measurement, including the table's own.
+    /// The fastest measurement, including the table's.
     Min,
-    /// The median measurement by latency, including the table's own; of an even number, the faster
-    /// of the two middle ones.
+    /// The median measurement by latency, including the table's.
+    ///
+    /// Of an even number, it is the faster of the two middle ones.
     Median,
 }
 
 impl MergePolicy {
-    /// Returns the name on the command line.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Last => "last",
-            Self::Min => "min",
-            Self::Median => "median",
-        }
-    }
-
     /// Returns the row that stays; `rows` has the table's rows first, then the run's.
     pub(super) fn choose(self, rows: &[usize], latency: &[f64]) -> usize {
         let mut order = rows.to_vec();
@@ -41,29 +35,42 @@ impl MergePolicy {
 }
 
 /// The options of `merge`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct MergeOptions {
-    /// The table; for shards, the table that they are joined into.
+    /// The table, a Parquet file; for shards, the table that they are joined into.
+    #[arg(value_name = "TABLE")]
     pub table: PathBuf,
-    /// Files of a run, and folders that contain such files.
+    /// A file with rows of the run, or a folder of such files; may be repeated, later ones win.
+    #[arg(long, value_name = "RUN", required = true, num_args = 1.., help_heading = "What to merge")]
     pub with: Vec<PathBuf>,
-    /// The policy that selects the measurement that stays.
-    pub policy: MergePolicy,
-    /// A rerun list; only its keys are merged. `None` merges all rows.
+    /// Merge only the keys of this rerun list; other keys in the run are refused.
+    #[arg(long, value_name = "FILE", help_heading = "What to merge")]
     pub only: Option<PathBuf>,
-    /// True to leave out rows that the list does not name, instead of refusing the merge.
+    /// Ignore rows of the run that the list does not name, instead of refusing them.
+    #[arg(long, requires = "only", help_heading = "What to merge")]
     pub pick: bool,
-    /// True to refuse keys that the table already has.
-    pub append: bool,
-    /// Columns that do not distinguish measurements. The loader must not read these columns.
-    pub ignore: Vec<String>,
-    /// The number of shards of the run; `None` reads it from file names.
+    /// Number of shards of the run, if the file names do not state it.
+    #[arg(long, value_name = "N", help_heading = "What to merge")]
     pub shards: Option<usize>,
-    /// True to merge even if shards are missing.
+    /// Merge even if shards are missing.
+    #[arg(long, help_heading = "What to merge")]
     pub incomplete: bool,
-    /// A folder whose files are added to the built-in rules or replace them.
+    /// Which measurement of a key is kept.
+    #[arg(long, value_enum, default_value_t = MergePolicy::Last, help_heading = "How to merge")]
+    pub policy: MergePolicy,
+    /// Only add keys; a key that the table already has is refused.
+    #[arg(long, help_heading = "How to merge")]
+    pub append: bool,
+    /// A column to ignore when measurements are compared, such as `model`; may be repeated.
+    #[arg(long, value_name = "COLUMN", help_heading = "How to merge")]
+    pub ignore: Vec<String>,
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
+    #[arg(long, value_name = "DIR", help_heading = "How to merge")]
     pub rules: Option<PathBuf>,
-    /// The path of the merge's record.
+    /// Where to record replaced and added rows, one JSON object per line; must not exist yet.
+    #[arg(long, value_name = "FILE", default_value = "merged.jsonl", value_parser = file_name)]
+    #[arg(help_heading = "How to merge")]
     pub ledger: PathBuf,
 }
 

@@ -28,7 +28,7 @@ pub(super) fn record(
         "table": options.table.display().to_string(), "before": before,
         "after": sha256(&merged.bytes),
         "with": run.iter().map(RunFile::shown).collect::<Vec<_>>(),
-        "policy": options.policy.name(),
+        "policy": options.policy.into_str(),
         "replaced": merged.replaced.len(), "added": merged.added.len(),
     }});
     let line = |effect: &'static str| {
