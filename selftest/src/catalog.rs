@@ -169,7 +169,7 @@ impl CatalogComparison {
             ),
         };
         for fact in self.facts.iter().filter(|f| f.path.is_some()) {
-            out += &format!("{}: {}\n", fact.name, fact.said());
+            out += &format!("{}: {}\n", fact.name, fact.describe());
         }
         out
     }

@@ -126,12 +126,12 @@ impl Check {
     /// The implementation of the check, with its parameters.
     pub(crate) fn judge(&self) -> &dyn Judge {
         match self {
-            Self::Unreadable => &decoding::Unreadable,
+            Self::Unreadable => &decoding::UnreadableTableCheck,
             Self::LfsPointer => &decoding::LfsPointer,
-            Self::TornRow => &decoding::TornRow,
-            Self::Empty => &decoding::Empty,
+            Self::TornRow => &decoding::TornRowCheck,
+            Self::Empty => &decoding::EmptyTableCheck,
             Self::Header => &header::HeaderCheck,
-            Self::Placement => &placement::Placement,
+            Self::Placement => &placement::PlacementCheck,
             Self::Device => &identity::DeviceNames,
             Self::Framework(names) => names,
             Self::Version(names) => names,

@@ -86,7 +86,7 @@ pub struct CheckInputs {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CurveTerms {
     /// The least factor by which a kept point is off the line between its neighbours, up or down.
-    pub bends: f64,
+    pub deviations: f64,
     /// The latency in ms below which points are not compared, because the timer causes much of their deviation.
     pub floor_ms: f64,
 }
@@ -94,7 +94,10 @@ pub struct CurveTerms {
 impl CurveTerms {
     /// Returns terms that keep every point that one of two terms keeps.
     fn both(self, other: Self) -> Self {
-        Self { bends: self.bends.min(other.bends), floor_ms: self.floor_ms.min(other.floor_ms) }
+        Self {
+            deviations: self.deviations.min(other.deviations),
+            floor_ms: self.floor_ms.min(other.floor_ms),
+        }
     }
 }
 

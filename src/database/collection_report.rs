@@ -63,7 +63,7 @@ pub struct Shard {
 impl CollectionReport {
     /// Returns the files of a catalog that are named like collection reports.
     pub(crate) fn files(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
-        catalog.beside.iter().map(|(entry, _)| entry).filter(|e| e.path.ends_with(ENDING))
+        catalog.other_files.iter().map(|(entry, _)| entry).filter(|e| e.path.ends_with(ENDING))
     }
 
     /// Reads a collection report.

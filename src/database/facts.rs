@@ -203,7 +203,7 @@ pub(crate) fn origins<'a>(roots: impl IntoIterator<Item = &'a [Fact]>) -> Vec<Fa
 
 impl Fact {
     /// Describes the origin of the fact for people.
-    pub fn said(&self) -> String {
+    pub fn describe(&self) -> String {
         match (&self.path, &self.problem) {
             (Some(path), None) => path.clone(),
             (Some(path), Some(why)) => format!("rules/, because {path} cannot be read: {why}"),
@@ -237,7 +237,7 @@ impl<'a> FactReader<'a> {
                 let ends_so = above.is_some_and(|above| above.is_empty() || above.ends_with('/'));
                 ends_so && (!file.beside || e.folder() == home)
             };
-            let found = self.catalog.others.iter().filter(is_named);
+            let found = self.catalog.outside_files.iter().filter(is_named);
             found.max_by_key(|e| (shared_folders(&e.path, home), Reverse(&e.path)))
         };
         named(&file.file).or_else(|| named(file.formerly.as_deref()?))

@@ -44,14 +44,16 @@ pub enum PinnedFile {
 impl Profile {
     /// Returns the profiles of a catalog and the evidence of them.
     pub(crate) fn files(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
-        let files = catalog.beside.iter().map(|(entry, _)| entry).chain(catalog.others.iter());
+        let files =
+            catalog.other_files.iter().map(|(entry, _)| entry).chain(catalog.outside_files.iter());
         files.filter(|entry| Self::is_profile(entry))
     }
 
     /// Returns the JSON documents other than profiles and their evidence that are below the folder of the systems, or
     /// in a folder above it.
     pub(crate) fn documents(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
-        let files = catalog.beside.iter().map(|(entry, _)| entry).chain(catalog.others.iter());
+        let files =
+            catalog.other_files.iter().map(|(entry, _)| entry).chain(catalog.outside_files.iter());
         let is_above = |entry: &Entry| is_below(entry.folder(), &catalog.folder);
         let is_document = |path: &str| DOCUMENTS.iter().any(|ending| path.ends_with(ending));
         let documents = files.filter(move |entry| is_document(&entry.path));

@@ -20,7 +20,7 @@ impl SealFile {
     /// Reads the seal of a table.
     pub fn read(source: &dyn Source, catalog: &Catalog, file: &TableFile, seal: &Seal) -> Self {
         let path = Self::path(file, seal);
-        let entry = catalog.beside.iter().map(|(entry, _)| entry).find(|e| e.path == path);
+        let entry = catalog.other_files.iter().map(|(entry, _)| entry).find(|e| e.path == path);
         let fields = entry.map(|entry| Ok(serde_json::from_str(&source.text(entry)?)?));
         Self { path, fields }
     }

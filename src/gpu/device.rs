@@ -233,12 +233,12 @@ pub trait Device {
     fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError>;
 
     /// Returns true if the device can run the operation. The operation is not run for this.
-    fn takes(&self, _: Option<&Work>) -> bool {
+    fn supports(&self, _: Option<&Work>) -> bool {
         true
     }
 
     /// Returns true if the recipe states that the device measures something else than was recorded.
-    fn stands_in(&self, work: &Work) -> bool {
+    fn is_proxy_for(&self, work: &Work) -> bool {
         work.proxy.is_some()
     }
 

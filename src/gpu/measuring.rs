@@ -30,7 +30,7 @@ const CONTROLS: usize = 5;
 const PASSES: usize = 3;
 
 /// The number of successive measurements that may fail for the same reason before their table is given up.
-const EQUAL: usize = 5;
+const MOST_EQUAL_FAILURES: usize = 5;
 
 /// A run that measures tables, one after the other.
 pub(crate) struct MeasuringRun<'a> {
@@ -58,13 +58,13 @@ fn add_failure(failures: &mut Vec<Reason>, answer: &Result<Answer, Reason>) {
 
 /// Returns the reason why a table is given up after these failures; `None` if it is not.
 fn cause(failures: &[Reason]) -> Option<String> {
-    let why = failures.get(EQUAL - 1)?;
-    Some(format!("{EQUAL} measurements in a row failed with: {why}"))
+    let why = failures.get(MOST_EQUAL_FAILURES - 1)?;
+    Some(format!("{MOST_EQUAL_FAILURES} measurements in a row failed with: {why}"))
 }
 
 impl MeasuringRun<'_> {
     /// Measures a point; `None` if nothing more is measured of its table.
-    fn ask(&mut self, point: &Point) -> Option<Result<Answer, Reason>> {
+    fn measure(&mut self, point: &Point) -> Option<Result<Answer, Reason>> {
         if self.finishing.is_over() || self.failed.is_some() || cause(&self.failures).is_some() {
             return None;
         }
@@ -82,7 +82,7 @@ impl MeasuringRun<'_> {
             if !is_affordable(index, asked, self.fastest) {
                 break;
             }
-            let Some(answer) = self.ask(point) else { break };
+            let Some(answer) = self.measure(point) else { break };
             replay::write(&mut self.replies, &replay::line(point, true, 0.0, &answer))?;
             times.extend(answer.map(|answer| stats::median(&answer.samples_ms)));
         }
@@ -104,7 +104,7 @@ fn is_affordable(index: usize, asked: usize, fastest: f64) -> bool {
 const CONTROL_MS: f64 = 100.0;
 
 /// The measured points of a table, not yet judged.
-pub(crate) struct Taken {
+pub(crate) struct MeasuredTable {
     pub file: TableFile,
     /// The figures of the draw.
     pub counts: DrawCounts,
@@ -121,7 +121,7 @@ pub(crate) struct Taken {
     complaints: Complaints,
 }
 
-impl Taken {
+impl MeasuredTable {
     /// Measures the points of a draw. The remaining points are left out after a stop, or after several successive
     /// failures for the same reason.
     ///
@@ -142,14 +142,14 @@ impl Taken {
         // An idle card runs at other clocks, so one pass over the control points, which does not count, wakes it. A
         // collector warms up the card itself.
         for point in controls.iter().filter(|point| point.call.is_none()) {
-            run.ask(point);
+            run.measure(point);
         }
         run.pass(&controls, &mut passes, asked)?;
         for (index, (point, band)) in drawn.points.into_iter().enumerate() {
             if index == middle && index > 0 && point.call.is_none() {
                 run.pass(&controls, &mut passes, asked)?;
             }
-            let Some(answer) = run.ask(&point) else { break };
+            let Some(answer) = run.measure(&point) else { break };
             let host_ms = host_ms(&point, run.device.about());
             replay::write(&mut run.replies, &replay::line(&point, false, host_ms, &answer))?;
             points.push(Measured { point, answer, band, host_ms, card: 0.0 });
@@ -208,7 +208,7 @@ impl Taken {
         let trouble = self.given_up.iter().cloned().chain(trouble(about, &points));
         let trouble: Vec<String> = trouble.chain(self.stopped.clone()).collect();
         let mut verdict = judge(&mut points, &self.controls, &trouble, offset.as_ref(), &limits);
-        verdict.lacks(unmeasured(&points, &self.counts.slices, limits.unmeasured));
+        verdict.add_uncovered(unmeasured(&points, &self.counts.slices, limits.unmeasured));
         // After an error, a framework may use a fallback kernel, which is not the recorded one.
         if verdict.outcome == Outcome::Fail && self.complaints.errors > 0 {
             verdict.outcome = Outcome::Inconclusive;

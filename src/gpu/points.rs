@@ -215,7 +215,7 @@ impl<'a> MeasurablePoints<'a> {
     pub(crate) fn is_measurable(&self, row: usize, device: &dyn Device) -> bool {
         match &self.calls {
             Some(calls) => calls.has(row),
-            None => device.takes(self.work(row).as_ref()),
+            None => device.supports(self.work(row).as_ref()),
         }
     }
 
@@ -231,7 +231,7 @@ impl<'a> MeasurablePoints<'a> {
     pub(crate) fn is_proxy(&self, row: usize, device: &dyn Device) -> bool {
         match &self.calls {
             Some(_) => self.scatters(row).is_some(),
-            None => self.work(row).is_some_and(|work| device.stands_in(&work)),
+            None => self.work(row).is_some_and(|work| device.is_proxy_for(&work)),
         }
     }
 

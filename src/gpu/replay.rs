@@ -185,7 +185,7 @@ impl Device for Replay {
     }
 
     /// Always false: the replies state any difference.
-    fn stands_in(&self, _: &Work) -> bool {
+    fn is_proxy_for(&self, _: &Work) -> bool {
         false
     }
 

@@ -32,7 +32,7 @@ fn own_version(state: State<'_>) -> Option<Version> {
     let folder = &state.catalog.folder;
     let is_above =
         |at: &str| at.is_empty() || *folder == at || folder.starts_with(&format!("{at}/"));
-    let mut projects: Vec<_> = state.catalog.others.iter().collect();
+    let mut projects: Vec<_> = state.catalog.outside_files.iter().collect();
     projects.retain(|entry| entry.name() == "pyproject.toml" && is_above(entry.folder()));
     projects.sort_by_key(|entry| Reverse(entry.path.len()));
     projects.into_iter().find_map(|entry| {

@@ -41,7 +41,7 @@ pub(super) enum SessionFailure {
     #[error("no answer in {0} s")]
     Silent(u64),
     /// The process ended, with its last words.
-    #[error("it ended{}{}", status(.0.as_ref()), said(.1))]
+    #[error("it ended{}{}", status(.0.as_ref()), after_colon(.1))]
     Ended(Option<ExitStatus>, String),
     /// A reply does not follow the protocol, with the problem.
     #[error("a reply that is not understood: {0}")]
@@ -68,7 +68,7 @@ fn status(status: Option<&ExitStatus>) -> String {
     status.map(|status| format!(" ({status})")).unwrap_or_default()
 }
 
-fn said(words: &str) -> String {
+fn after_colon(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(": {words}") }
 }
 

@@ -27,7 +27,7 @@ impl AbsentFiles {
 
     /// Returns a sentence with the number of absent files and the command that fetches them; `None` if no file is
     /// absent.
-    pub(super) fn said(&self) -> Option<String> {
+    pub(super) fn sentence(&self) -> Option<String> {
         let line = |paths: &BTreeSet<String>, what: &str, verb: [&str; 2], how: &str| {
             // One path is an example; the JSON report lists all.
             let first = names(paths.first().into_iter().map(String::as_str));

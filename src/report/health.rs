@@ -91,7 +91,7 @@ impl HealthMap {
             .map(|(table, row)| HealthRow {
                 table: clean(table.strip_suffix("_perf").unwrap_or(table)),
                 stem: clean(table),
-                cells: systems.iter().map(|system| Some(row.get(system)?.told())).collect(),
+                cells: systems.iter().map(|system| Some(row.get(system)?.with_texts())).collect(),
                 total: HealthCell::sum(row.values()),
             })
             .collect();
@@ -167,7 +167,7 @@ impl HealthCell {
             sum.warnings += cell.warnings;
             sum.infos += cell.infos;
         }
-        sum.told()
+        sum.with_texts()
     }
 
     fn count(&mut self, severity: Severity) {
@@ -179,7 +179,7 @@ impl HealthCell {
     }
 
     /// Returns the cell with its severity and texts filled in.
-    fn told(&self) -> Self {
+    fn with_texts(&self) -> Self {
         let counts = [
             (self.errors, 'E', Severity::Error),
             (self.warnings, 'W', Severity::Warning),
@@ -206,11 +206,11 @@ mod tests {
     #[test]
     fn a_cell_says_the_worst_and_counts() {
         let mut cell = HealthCell::default();
-        assert_eq!((cell.told().worst, cell.told().short.as_str()), ("ok", "ok"));
+        assert_eq!((cell.with_texts().worst, cell.with_texts().short.as_str()), ("ok", "ok"));
         cell.count(Severity::Info);
         cell.count(Severity::Warning);
         cell.count(Severity::Warning);
-        let told = cell.told();
+        let told = cell.with_texts();
         assert_eq!((told.worst, told.short.as_str()), ("warning", "2W 1I"));
         assert_eq!(told.words, "2 warnings, 1 info");
     }

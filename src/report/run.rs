@@ -183,7 +183,7 @@ const RATIOS: [&str; 3] = ["worst", "worst_ratio", "median_ratio"];
 /// predictions in ms, then by the log ratio of the worst row times the number of rows.
 pub(super) fn urgency(finding: &Finding) -> impl Ord {
     let rows = finding.rows.max(1) as f64;
-    let weight = ordered(farness(finding).map_or(rows, |far| far * rows));
+    let weight = ordered(log_ratio(finding).map_or(rows, |far| far * rows));
     let most = (consequence(finding), Reverse(weight));
     (finding.severity, most, &finding.path, &finding.rule)
 }
@@ -191,7 +191,7 @@ pub(super) fn urgency(finding: &Finding) -> impl Ord {
 /// The sort key of findings with one cause: by lost and changed predictions, then by the ratio of the worst row, then
 /// by the number of rows.
 pub(super) fn farthest(finding: &Finding) -> impl Ord {
-    let far = ordered(farness(finding).unwrap_or(0.0));
+    let far = ordered(log_ratio(finding).unwrap_or(0.0));
     (consequence(finding), Reverse((far, finding.rows)), &finding.path)
 }
 
@@ -203,7 +203,7 @@ fn consequence(finding: &Finding) -> impl Ord + use<> {
 }
 
 /// Returns the absolute log ratio of a finding's worst row; `None` if the finding has no ratio.
-fn farness(finding: &Finding) -> Option<f64> {
+fn log_ratio(finding: &Finding) -> Option<f64> {
     let ratio = RATIOS.iter().find_map(|name| finding.evidence.get(name)?.as_f64());
     ratio.filter(|ratio| *ratio > 0.0).map(|ratio| ratio.ln().abs())
 }

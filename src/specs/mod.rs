@@ -132,7 +132,7 @@ impl Lookups {
     }
 
     /// Returns true if both give the same values for a function.
-    fn alike(&self, other: &Self, function: &Lookup) -> bool {
+    fn gives_same(&self, other: &Self, function: &Lookup) -> bool {
         match function {
             Lookup::Bytes => self.bytes == other.bytes,
             Lookup::Flops => self.flops == other.flops,

@@ -52,7 +52,7 @@ impl Specs {
                 let lookups = own.formulas().flat_map(|f| f.lookups());
                 own.family == others.family
                     && own.lanes == others.lanes
-                    && lookups.into_iter().all(|(l, _)| self.lookups.alike(&other.lookups, l))
+                    && lookups.into_iter().all(|(l, _)| self.lookups.gives_same(&other.lookups, l))
             }
             (own, others) => own.is_none() && others.is_none(),
         };

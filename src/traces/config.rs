@@ -49,7 +49,7 @@ fn check_ids(config: &TraceDocument<'_>, findings: &mut Findings<'_>) {
         let (other, own) = (brief(other), brief(own));
         let message = format!("{what} says {other}, but experiment_id says {own}");
         let of = format!("id: {what}");
-        findings.say_of(TraceCheck::ConfigContradiction, None, &config.path, &of, line, message);
+        findings.add_about(TraceCheck::ConfigContradiction, None, &config.path, &of, line, message);
     }
 }
 

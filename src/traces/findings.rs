@@ -89,13 +89,13 @@ impl<'a> Findings<'a> {
     }
 
     /// Adds the only finding of a rule on a file.
-    pub(crate) fn say(&mut self, check: TraceCheck, path: &str, message: String) {
+    pub(crate) fn add_only(&mut self, check: TraceCheck, path: &str, message: String) {
         self.all.extend(self.finding(check, None, path, message));
     }
 
     /// Adds one of several findings that a rule makes in a file. `of` distinguishes them in the
     /// fingerprint.
-    pub(crate) fn say_of(
+    pub(crate) fn add_about(
         &mut self,
         check: TraceCheck,
         severity: Option<Severity>,
@@ -206,7 +206,7 @@ impl<'a> Findings<'a> {
                 let says = if stated { "says" } else { "does not say, which means" };
                 let message = format!("{what} says {label} {told}, but the file {says} {value}");
                 let of = format!("{what}: {label}");
-                self.say_of(check, severity, &document.path, &of, line.copied(), message);
+                self.add_about(check, severity, &document.path, &of, line.copied(), message);
             }
         }
         Ok(())
@@ -223,7 +223,7 @@ impl<'a> Findings<'a> {
         let line = card.lines.get("accelerator").copied();
         let name = brief(name);
         let message = format!("{why} {name}, so its bandwidth and driver are not checked");
-        self.say_of(CARD.implausible, Some(severity), &card.path, "accelerator", line, message);
+        self.add_about(CARD.implausible, Some(severity), &card.path, "accelerator", line, message);
     }
 }
 

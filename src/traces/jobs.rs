@@ -39,7 +39,7 @@ pub(crate) fn check(
         let severity = (asked > world).then_some(Severity::Warning);
         let of = format!("job {}", script.path);
         let check = TraceCheck::ConfigContradiction;
-        findings.say_of(check, severity, &config.path, &of, None, message);
+        findings.add_about(check, severity, &config.path, &of, None, message);
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn check(
         let rows = match text.and_then(|text| read(name, text, spec)) {
             Ok(rows) => rows,
             Err(why) => {
-                findings.say(TraceCheck::Unreadable, path, why.into());
+                findings.add_only(TraceCheck::Unreadable, path, why.into());
                 continue;
             }
         };
@@ -68,7 +68,7 @@ pub(crate) fn check(
                 "{first} has the same name but other columns: only one of the two files has {differ}"
             );
             let severity = Some(Severity::Warning);
-            findings.say_of(TraceCheck::MetricInvalid, severity, path, "schema", None, message);
+            findings.add_about(TraceCheck::MetricInvalid, severity, path, "schema", None, message);
         }
     }
     Ok(count)
@@ -131,7 +131,7 @@ impl Metrics<'_, '_> {
         if let Some((line, why)) = self.rows.torn.first() {
             let rows = plural_verb(self.rows.torn.len(), "row", ["is", "are"]);
             let (check, message) = (TraceCheck::MetricInvalid, format!("{rows} damaged: {why}"));
-            findings.say_of(check, None, self.path, "torn", Some(*line), message);
+            findings.add_about(check, None, self.path, "torn", Some(*line), message);
         }
         for (name, (unit, label)) in &self.rows.units {
             let labelled = label.rsplit_once('(').and_then(|(_, unit)| unit.strip_suffix(')'));
@@ -149,7 +149,7 @@ impl Metrics<'_, '_> {
                 (None, None) => continue,
             };
             let message = format!("{} is in {}, but {other}", brief(name), brief(unit));
-            findings.say_of(check, severity, self.path, &format!("{of}: {name}"), None, message);
+            findings.add_about(check, severity, self.path, &format!("{of}: {name}"), None, message);
         }
     }
 

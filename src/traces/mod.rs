@@ -173,7 +173,7 @@ fn judge_files(
     let found: Vec<TraceFile<'_>> = found.collect();
     for path in &directories {
         let message = "this is a directory, but a file of this name is expected";
-        findings.say(TraceCheck::Unreadable, path, message.into());
+        findings.add_only(TraceCheck::Unreadable, path, message.into());
     }
     let mut cards = Vec::new();
     let mut configs = Vec::new();
@@ -187,7 +187,7 @@ fn judge_files(
         let root = match document::parse(file) {
             Ok(root) => root,
             Err(why) => {
-                findings.say(TraceCheck::Unreadable, path, why.into());
+                findings.add_only(TraceCheck::Unreadable, path, why.into());
                 continue;
             }
         };

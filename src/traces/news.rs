@@ -42,7 +42,7 @@ pub fn changed(
     rules: &[Arc<Rule>],
     charts: usize,
 ) -> Result<Changed> {
-    let (before, after) = (&base.catalog.others, &head.catalog.others);
+    let (before, after) = (&base.catalog.outside_files, &head.catalog.outside_files);
     let moves = MovedFiles::new(base, before, head, after);
     let files = changed_files(base, before, head, after, &moves, specs);
     if files.is_empty() {

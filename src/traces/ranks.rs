@@ -35,7 +35,7 @@ pub(crate) fn check(
         for entry in group.values().filter(|e| e.size == 0 && is_file(e)) {
             // An empty metric file is already reported as unreadable.
             if !found.iter().any(|f| f.entry.path == entry.path) {
-                findings.say(TraceCheck::Ranks, &entry.path, "the file is empty".into());
+                findings.add_only(TraceCheck::Ranks, &entry.path, "the file is empty".into());
             }
         }
         let run = run_of(dir, cards).or_else(|| run_of(dir, configs));
@@ -107,7 +107,14 @@ fn complete(
     if !beyond.is_empty() {
         let (files, size) = (named(beyond.into_iter()), plural(world as usize, "rank"));
         let message = format!("{pattern}: there are files of rank {files}, but the run has {size}");
-        findings.say_of(TraceCheck::Ranks, None, &run.path, &format!("beyond {of}"), None, message);
+        findings.add_about(
+            TraceCheck::Ranks,
+            None,
+            &run.path,
+            &format!("beyond {of}"),
+            None,
+            message,
+        );
     }
     let there = group.keys().filter(|r| **r < world).count() as u64;
     if there == world {
@@ -119,7 +126,7 @@ fn complete(
     let severity = driver.then_some(Severity::Warning);
     let message =
         format!("{pattern}: only {there} of {world} ranks have a file; rank {ranks} has none");
-    findings.say_of(TraceCheck::Ranks, severity, &run.path, &of, None, message);
+    findings.add_about(TraceCheck::Ranks, severity, &run.path, &of, None, message);
 }
 
 /// Lists ranks for a sentence.
@@ -153,7 +160,7 @@ fn iterations(
         });
         let each: Vec<String> = each.collect();
         let message = format!("{list} differs between ranks: {}", each.join(", "));
-        findings.say_of(TraceCheck::Ranks, None, &entry.path, "iterations", None, message);
+        findings.add_about(TraceCheck::Ranks, None, &entry.path, "iterations", None, message);
     }
     let config = run_of(dir, configs);
     let asked = config.and_then(|c| Some((c, c.number("profile_iterations")?)));
@@ -161,7 +168,7 @@ fn iterations(
         && asked != **count as f64
     {
         let message = format!("{list} has {count} entries, but {} asks for {asked}", config.path);
-        findings.say_of(TraceCheck::Ranks, None, &entry.path, "asked", None, message);
+        findings.add_about(TraceCheck::Ranks, None, &entry.path, "asked", None, message);
     }
 }
 

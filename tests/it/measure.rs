@@ -39,7 +39,7 @@ impl Device for Mock {
         &self.about
     }
 
-    fn takes(&self, work: Option<&Work>) -> bool {
+    fn supports(&self, work: Option<&Work>) -> bool {
         work.is_some_and(|w| w.size("m") < 20_000)
     }
 

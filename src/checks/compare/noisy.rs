@@ -85,7 +85,7 @@ struct RoughSlice {
 
 impl Judge for NoiseLimits {
     fn needs(&self) -> CheckInputs {
-        let curves = Some(CurveTerms { bends: self.disturbed, floor_ms: self.floor_ms });
+        let curves = Some(CurveTerms { deviations: self.disturbed, floor_ms: self.floor_ms });
         CheckInputs::of(&[Input::Peers]).with(None, curves)
     }
 
@@ -227,7 +227,7 @@ impl NoiseLimits {
                 && own.share() >= self.share
         };
         // Nearly every slice ends here, before other tables are read.
-        let stands_out = |bend: usize| scores.bends[bend].is(factor, groups);
+        let stands_out = |bend: usize| scores.deviations[bend].is(factor, groups);
         if !is_much(&scores.spiked(slice, floor_ms, stands_out)) {
             return None;
         }

@@ -60,7 +60,7 @@ pub struct History {
     /// Paths of the tables that the pull request adds or changes.
     pub changed: BTreeSet<String>,
     /// Paths of the tables that the pull request adds, or changes in most of the rows that the loader reads.
-    pub remade: BTreeSet<String>,
+    pub mostly_changed: BTreeSet<String>,
     /// The latencies of tables in the base, by the path of the table in the head.
     pub latencies: BTreeMap<String, Arc<KeyLatencies>>,
 }
@@ -92,7 +92,7 @@ impl<'a> CrossContext<'a> {
 
     /// Returns true if a pull request adds the table, or changes most of the rows that the loader reads.
     pub(crate) fn remade(&self, file: &TableFile) -> bool {
-        self.history.is_some_and(|history| history.remade.contains(&file.entry.path))
+        self.history.is_some_and(|history| history.mostly_changed.contains(&file.entry.path))
     }
 
     /// Compares the dates since when two tables have been at their paths: `Greater` if `a` is younger, `None` if the

@@ -48,7 +48,7 @@ impl History {
             let paths: Vec<String> = paths.collect();
             self.changed.extend(paths.iter().cloned());
             if judged.is_mostly_changed {
-                self.remade.extend(paths);
+                self.mostly_changed.extend(paths);
             }
         }
     }

@@ -169,7 +169,7 @@ impl<'a> JudgeRun<'a> {
             let context =
                 SystemContext { file, by_data_dir: &by_data_dir, catalog, devices, specs };
             let mut found = self.item(&Item::System(context));
-            let yaml = catalog.beside.iter().map(|(entry, _)| entry);
+            let yaml = catalog.other_files.iter().map(|(entry, _)| entry);
             if let Some(yaml) = yaml.filter(|_| file.system.is_err()).find(|e| e.path == file.yaml)
             {
                 judged.name_bytes(yaml, &mut found);

@@ -7,9 +7,9 @@ use crate::findings::{Example, Finding, Hits, Severity, wholes};
 
 /// The check for tables that cannot be decoded or do not have the digest in their sidecar, and for links that replace
 /// files.
-pub(crate) struct Unreadable;
+pub(crate) struct UnreadableTableCheck;
 
-impl Judge for Unreadable {
+impl Judge for UnreadableTableCheck {
     fn judges_unknown_tables(&self) -> bool {
         true
     }
@@ -55,9 +55,9 @@ fn digest(rows: &RowContext<'_>) -> Option<Finding> {
 }
 
 /// The check for tables without rows, or without rows that the loader reads.
-pub(crate) struct Empty;
+pub(crate) struct EmptyTableCheck;
 
-impl Judge for Empty {
+impl Judge for EmptyTableCheck {
     fn judges_unknown_tables(&self) -> bool {
         true
     }
@@ -124,9 +124,9 @@ fn common_folder(paths: &[String]) -> &str {
 }
 
 /// The check for damaged rows of a text table.
-pub(crate) struct TornRow;
+pub(crate) struct TornRowCheck;
 
-impl Judge for TornRow {
+impl Judge for TornRowCheck {
     fn judges_unknown_tables(&self) -> bool {
         true
     }

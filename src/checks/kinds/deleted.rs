@@ -83,7 +83,11 @@ fn moved_folder(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Option<Fi
     };
     let is_moved = base.folder != head.folder
         && !head.systems.is_empty()
-        && !head.others.iter().chain(head.beside.iter().map(|(entry, _)| entry)).any(is_link);
+        && !head
+            .outside_files
+            .iter()
+            .chain(head.other_files.iter().map(|(entry, _)| entry))
+            .any(is_link);
     let message = format!(
         "the systems' folder moved here from {}; whatever reads the old path finds no data any more",
         base.folder
@@ -115,7 +119,7 @@ fn tables_by_system(catalog: &Catalog) -> BTreeMap<&str, usize> {
 /// it leads to are not in the repository.
 fn replaced_folders(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Vec<Finding> {
     let mut found = Vec::new();
-    for entry in head.others.iter() {
+    for entry in head.outside_files.iter() {
         let Some(what) = entry.kind.leads_away() else { continue };
         let below = |s: &&SystemFile| {
             s.yaml.strip_prefix(&entry.path).is_some_and(|rest| rest.starts_with('/'))

@@ -7,9 +7,9 @@ use crate::findings::{Finding, Severity};
 use crate::specs::Specs;
 
 /// The check for tables in folders where no loader looks for them.
-pub(crate) struct Placement;
+pub(crate) struct PlacementCheck;
 
-impl Judge for Placement {
+impl Judge for PlacementCheck {
     fn judges_unknown_tables(&self) -> bool {
         true
     }

@@ -47,7 +47,7 @@ impl Catalog {
             .map(|(entry, _)| entry.path.as_str())
             .collect();
         let others = files.iter().filter(|entry| !is_table.contains(entry.path.as_str()));
-        catalog.others = Arc::new(others.cloned().collect());
+        catalog.outside_files = Arc::new(others.cloned().collect());
         let tables = grouped(found.into_iter().flatten().map(|file| (file.identity.clone(), file)));
         // Tables with the same first file are distinguished by their places.
         let mut uses: BTreeMap<String, usize> = BTreeMap::new();

@@ -58,9 +58,9 @@ pub struct Catalog {
     /// affected system. The name is empty if all systems are affected.
     pub strays: Vec<(Entry, String)>,
     /// Files of the database that are not tables, unsorted.
-    pub beside: Vec<(Entry, Role)>,
+    pub other_files: Vec<(Entry, Role)>,
     /// Files of the source that are outside of all databases, sorted by path.
-    pub others: Arc<Vec<Entry>>,
+    pub outside_files: Arc<Vec<Entry>>,
 }
 
 impl Catalog {

@@ -67,18 +67,18 @@ impl Catalog {
         }
         let layout = specs.layouts.public().cloned().unwrap_or_default();
         place_files(&mut roots, (files, hidden), &links, &layout);
-        let others = std::mem::take(&mut roots[0].others);
+        let others = std::mem::take(&mut roots[0].outside_files);
         for root in &mut roots {
             root.add_unread();
             root.refuse_many();
-            root.others = others.clone();
+            root.outside_files = others.clone();
         }
         // A YAML file that happens to be beside a folder of tables is not a database of its own.
         let many = roots.len() > 1;
         roots.retain(|root| !many || root.is_root());
         roots.sort_by_key(|root| (Reverse(root.tables.len()), root.folder.clone()));
         if roots.is_empty() {
-            roots.push(Self { others, ..Self::default() });
+            roots.push(Self { outside_files: others, ..Self::default() });
         }
         roots
     }
@@ -123,7 +123,7 @@ impl Catalog {
 
     /// Returns the tables outside of all roots, which no rule judges.
     pub(crate) fn outside(&self) -> impl Iterator<Item = &Entry> {
-        self.others.iter().filter(|entry| format_of(&entry.path).is_some())
+        self.outside_files.iter().filter(|entry| format_of(&entry.path).is_some())
     }
 }
 
@@ -210,11 +210,11 @@ fn place_files(
         };
         let hidden = places.iter().enumerate().find_map(|(root, p)| Some((root, hides(p)?)));
         match (links.judged_root(&entry.path, roots, &places), hidden) {
-            (Some(root), _) => roots[root].beside.push((entry, Role::Other)),
+            (Some(root), _) => roots[root].other_files.push((entry, Role::Other)),
             (None, Some((root, system))) => roots[root].add_stray(entry, &system),
             (None, None) => others.push(entry),
         }
     }
     others.sort_by(|a, b| a.path.cmp(&b.path));
-    roots[0].others = Arc::new(others);
+    roots[0].outside_files = Arc::new(others);
 }

@@ -21,7 +21,7 @@ const MARKERS: [&str; 2] = ["INCOMPLETE.txt", "SHARED_LAYER_REUSE.txt"];
 impl Catalog {
     /// Adds a system that was read from a YAML file.
     pub(super) fn add_system(&mut self, entry: &Entry, system: SystemFile) {
-        self.beside.push((entry.clone(), Role::System));
+        self.other_files.push((entry.clone(), Role::System));
         self.systems.insert(system.name.clone(), system);
     }
 
@@ -106,7 +106,7 @@ impl Catalog {
             if format_of(inside).is_some() {
                 return self.add_stray(entry, system);
             }
-            return self.beside.push((entry, Role::Other));
+            return self.other_files.push((entry, Role::Other));
         };
         let (format, marker) = (format_of(file), MARKERS.contains(&file));
         let known = format.is_some() || marker || SIDECARS.contains(&file);
@@ -115,10 +115,10 @@ impl Catalog {
             return self.add_stray(entry, system);
         }
         if !known || is_passed_over {
-            return self.beside.push((entry, Role::Other));
+            return self.other_files.push((entry, Role::Other));
         }
         if format.is_none() {
-            self.beside.push((entry.clone(), Role::Sidecar));
+            self.other_files.push((entry.clone(), Role::Sidecar));
         }
         let place = Place {
             system: system.to_owned(),
@@ -153,7 +153,8 @@ impl Catalog {
     /// other than the usual one was set because it should contain data.
     pub(super) fn add_unread(&mut self) {
         let mut full: BTreeSet<&str> = BTreeSet::new();
-        let inside = self.tables.iter().map(|t| &t.entry).chain(self.beside.iter().map(|(e, _)| e));
+        let inside =
+            self.tables.iter().map(|t| &t.entry).chain(self.other_files.iter().map(|(e, _)| e));
         for entry in inside {
             // If a folder is already in the set, the folders above it are too.
             let folders = entry.path.rmatch_indices('/').map(|(at, _)| &entry.path[..at]);
@@ -167,7 +168,7 @@ impl Catalog {
     }
 
     pub(super) fn add_stray(&mut self, entry: Entry, system: &str) {
-        self.beside.push((entry.clone(), Role::Other));
+        self.other_files.push((entry.clone(), Role::Other));
         self.strays.push((entry, system.to_owned()));
     }
 }

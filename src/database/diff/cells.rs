@@ -73,7 +73,7 @@ pub(super) fn comparable(a: &Column, b: &Column) -> bool {
 }
 
 /// Returns true if either row of a pair has a value in a column that cannot be compared.
-pub(crate) fn either_holds(
+pub(crate) fn either_has_value(
     (base, head): (Option<&Column>, Option<&Column>),
     (b, h): (u32, u32),
 ) -> bool {

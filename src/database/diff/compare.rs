@@ -31,7 +31,7 @@ enum TableSide<'t> {
     Absent,
     /// The bytes are unavailable: a git-LFS pointer without its object, or an object that is not in this
     /// clone.
-    NotAtHand(FaultReason),
+    Unavailable(FaultReason),
     /// A decoded table with rows.
     Rows(&'t Table),
     /// A table without rows.
@@ -50,9 +50,9 @@ impl<'t> TableSide<'t> {
             Some(Ok(table)) => Self::Rows(table),
             Some(Err(TableFault::Empty | TableFault::Torn(_))) => Self::Empty,
             Some(Err(TableFault::LfsPointer(_) | TableFault::InLfs)) => {
-                Self::NotAtHand(FaultReason::Pointer)
+                Self::Unavailable(FaultReason::Pointer)
             }
-            Some(Err(TableFault::Missing)) => Self::NotAtHand(FaultReason::Missing),
+            Some(Err(TableFault::Missing)) => Self::Unavailable(FaultReason::Missing),
             Some(Err(TableFault::Unreadable(why))) => Self::Unreadable(why.clone()),
         }
     }
@@ -68,13 +68,13 @@ impl<'t> TableSide<'t> {
         match self {
             Self::Rows(table) => Some(table.rows as u64),
             Self::Absent | Self::Empty => Some(0),
-            Self::NotAtHand(_) | Self::Unreadable(_) => None,
+            Self::Unavailable(_) | Self::Unreadable(_) => None,
         }
     }
 
     fn fault(&self, side: DiffSide) -> Option<ReadFault> {
         let why = match self {
-            Self::NotAtHand(why) => why.clone(),
+            Self::Unavailable(why) => why.clone(),
             Self::Unreadable(why) => FaultReason::Damaged(why.clone()),
             _ => return None,
         };
@@ -99,14 +99,14 @@ impl Comparison<'_> {
         }
         let (mut base, head) = (TableSide::of(base), TableSide::of(head));
         diff.fault = match (&base, &head) {
-            (TableSide::NotAtHand(_), TableSide::NotAtHand(why)) => {
+            (TableSide::Unavailable(_), TableSide::Unavailable(why)) => {
                 Some(ReadFault { side: DiffSide::Both, why: why.clone() })
             }
             _ => head.fault(DiffSide::Head).or(base.fault(DiffSide::Base)),
         };
         // If only the old path has a pointer without its LFS object, the rows before are unknown, so all rows of the
         // new table count as added.
-        let pointer_gone = matches!(base, TableSide::NotAtHand(_))
+        let pointer_gone = matches!(base, TableSide::Unavailable(_))
             && pair.head.is_some()
             && pair.old_path().is_some();
         if pointer_gone {
@@ -114,8 +114,8 @@ impl Comparison<'_> {
         }
         (diff.base_rows, diff.head_rows) = (base.rows(), head.rows());
         let is_compared = match (&base, &head) {
-            (_, TableSide::NotAtHand(_) | TableSide::Unreadable(_))
-            | (TableSide::NotAtHand(_), _) => false,
+            (_, TableSide::Unavailable(_) | TableSide::Unreadable(_))
+            | (TableSide::Unavailable(_), _) => false,
             (TableSide::Unreadable(_), _) => pair.head.is_some(),
             _ => true,
         };

@@ -17,7 +17,7 @@ pub(crate) fn files(base_state: State<'_>, head_state: State<'_>) -> Vec<FileDif
     let by_path = |state: State<'_>| -> BTreeMap<String, (Option<git2::Oid>, Role)> {
         let facts = state.facts.files().map(|file| &file.entry);
         let facts = facts.chain(state.catalog.support.values()).map(|e| (e, Role::Facts));
-        let beside = state.catalog.beside.iter().map(|(e, role)| (e, *role)).chain(facts);
+        let beside = state.catalog.other_files.iter().map(|(e, role)| (e, *role)).chain(facts);
         beside.map(|(e, role)| (e.path.clone(), (state.source.id(e), role))).collect()
     };
     let (base, head) = (by_path(base_state), by_path(head_state));

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cells::{ColumnPair, SharedColumns, either_holds};
+use super::cells::{ColumnPair, SharedColumns, either_has_value};
 use crate::base::stats::quantile;
 use crate::database::table::{Column, Table};
 use crate::specs::{IDENTITY, TableSpec, measured_unit};
@@ -122,7 +122,7 @@ pub(super) fn columns_changed<'t>(
             None => true,
             // If one side has names and the other has numbers, only nulls are equal.
             Some(after) if shared.one_sided.iter().any(|one| one == name) => {
-                pairs.clone().any(|pair| either_holds((Some(before), Some(after)), pair))
+                pairs.clone().any(|pair| either_has_value((Some(before), Some(after)), pair))
             }
             Some(_) => shared.all().filter(|column| column.name == name).any(changes),
         };

@@ -40,7 +40,7 @@ impl<'a> ServedLines<'a> {
     /// Returns the linearly interpolated latency of a point divided by its own `latency`, both in ms. If several axes
     /// allow an interpolation, the ratio closest to 1 counts. `None` if the point has neighbours on both sides along no
     /// axis.
-    pub(crate) fn interpolated(
+    pub(crate) fn interpolation_ratio(
         &self,
         version: &'a str,
         shape: u64,
@@ -70,9 +70,9 @@ mod tests {
             lines.add("1", 7, &[x, y], latency);
         }
         lines.sort();
-        assert_eq!(lines.interpolated("1", 7, &[2.0, 1.0], 2.0), Some(1.0));
-        assert_eq!(lines.interpolated("1", 7, &[2.0, 1.0], 9.0), Some(1.0));
-        assert_eq!(lines.interpolated("1", 7, &[4.0, 1.0], 4.0), None);
-        assert_eq!(lines.interpolated("2", 7, &[2.0, 1.0], 2.0), None);
+        assert_eq!(lines.interpolation_ratio("1", 7, &[2.0, 1.0], 2.0), Some(1.0));
+        assert_eq!(lines.interpolation_ratio("1", 7, &[2.0, 1.0], 9.0), Some(1.0));
+        assert_eq!(lines.interpolation_ratio("1", 7, &[4.0, 1.0], 4.0), None);
+        assert_eq!(lines.interpolation_ratio("2", 7, &[2.0, 1.0], 2.0), None);
     }
 }

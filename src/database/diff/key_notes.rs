@@ -27,9 +27,9 @@ pub struct NewKeys {
     /// sorted.
     pub values: Vec<(String, Vec<f64>)>,
     /// The combinations of values of the key parts in `together`, sorted; empty if there are more than three.
-    pub shapes: Vec<Vec<f64>>,
+    pub combinations: Vec<Vec<f64>>,
     /// The names of the key parts, other than axes, that have several values.
-    pub together: Vec<String>,
+    pub combined: Vec<String>,
 }
 
 /// Returns the key whose latency changed by the largest factor; `None` if no key has a ratio.
@@ -67,7 +67,7 @@ impl NewKeys {
             }
             if !is_axis && own.len() > 1 {
                 together.push(numbers);
-                new.together.push(name.to_owned());
+                new.combined.push(name.to_owned());
             }
             let mut values: Vec<f64> = own.into_iter().map(f64::from_bits).collect();
             values.sort_by(f64::total_cmp);
@@ -78,15 +78,15 @@ impl NewKeys {
         let shape = |row| together.iter().map(|numbers| numbers.get(row)).collect::<Vec<f64>>();
         for row in after() {
             let own = shape(row);
-            if !new.shapes.contains(&own) {
-                new.shapes.push(own);
+            if !new.combinations.contains(&own) {
+                new.combinations.push(own);
             }
-            if new.shapes.len() > SHAPES {
-                new.shapes.clear();
+            if new.combinations.len() > SHAPES {
+                new.combinations.clear();
                 break;
             }
         }
-        new.shapes.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+        new.combinations.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
         new
     }
 }

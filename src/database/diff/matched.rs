@@ -4,7 +4,7 @@
 //! them up by the same key, even if their devices or versions differ. A finding on a row of the head is thus traced to
 //! the row in the base.
 
-use super::{CellsOf, ColumnPair, HashedRow, SharedColumns, each_hash, either_holds, rows_of};
+use super::{CellsOf, ColumnPair, HashedRow, SharedColumns, each_hash, either_has_value, rows_of};
 use crate::database::table::{Table, mix};
 
 /// The number of columns with a bit of their own; all further columns share the next bit.
@@ -63,7 +63,7 @@ impl RowMatch {
             let bit = bit_of(&mut columns, name);
             let sides = (base.column(name), head.column(name));
             for pair in &pairs {
-                changed[pair.1 as usize] |= if either_holds(sides, *pair) { bit } else { 0 };
+                changed[pair.1 as usize] |= if either_has_value(sides, *pair) { bit } else { 0 };
             }
         }
         changed.iter_mut().zip(&added).filter(|(_, added)| **added).for_each(|(c, _)| *c = ALL);

@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-pub(crate) use cells::{CellsOf, ColumnPair, SharedColumns, either_holds};
+pub(crate) use cells::{CellsOf, ColumnPair, SharedColumns, either_has_value};
 pub(crate) use class::Class;
 pub(crate) use compare::Comparison;
 pub(crate) use contents::AuditedTable;

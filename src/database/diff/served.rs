@@ -93,10 +93,10 @@ impl ServedDiff {
     }
 
     /// Returns the slices that differ from their whole table; none if the table has a single slice.
-    pub(crate) fn slices_apart(&self) -> impl Iterator<Item = &SliceDiff> {
+    pub(crate) fn differing_slices(&self) -> impl Iterator<Item = &SliceDiff> {
         let whole = self.median_ratio();
         let are_several = self.slices.len() > 1;
-        self.slices.iter().filter(move |slice| are_several && slice.stands_out(whole))
+        self.slices.iter().filter(move |slice| are_several && slice.differs_from_table(whole))
     }
 
     /// Returns true if all latencies are exactly the same.

@@ -81,7 +81,7 @@ impl SliceDiff {
 
     /// Returns true if the slice differs from its whole table, whose median ratio is `whole`: it lost or gained keys,
     /// or its median ratio differs from `whole` by more than [`super::FAR`].
-    pub(crate) fn stands_out(&self, whole: Option<f64>) -> bool {
+    pub(crate) fn differs_from_table(&self, whole: Option<f64>) -> bool {
         let one_sided = self.common == 0 || self.lost > 0 || self.gained > 0;
         let apart = match (self.latency, whole) {
             (Some(own), Some(whole)) => (own.ratio / whole - 1.0).abs() > super::FAR,

@@ -3,8 +3,7 @@
 //! A key that a table loses may still be served: the loader fills a table's gaps from earlier versions and donors, and
 //! a query can name another version that has the key. So the keys that all changed tables of one name, system and
 //! backend lose together are looked up in all versions that the head has of the table. If the database states which
-//! version is current, keys lost by the current version are looked up only in the files from which that version is
-//! loaded.
+//! version is current, its lost keys are looked up only in the files from which it is loaded.
 //!
 //! The planner interpolates along the axes of a key. The other parts of a key are its shape. A lost point between two
 //! others of its sweep can be interpolated. A lost shape, or the lost end of a sweep, cannot.
@@ -36,8 +35,7 @@ pub struct Unserved {
     pub table: String,
     /// The version of the head that serves most keys of the table; `None` if no version serves any.
     pub answers: Option<String>,
-    /// The head's current version, if queries for that version no longer reach the keys; `None` if no version serves
-    /// the keys.
+    /// The head's current version, if queries for that version no longer reach the keys; `None` if none does.
     pub current: Option<String>,
     /// The slices that lost these keys.
     pub slices: BTreeMap<SliceName, UnservedSlice>,
@@ -62,8 +60,7 @@ pub struct UnservedSlice {
     pub inner: u64,
     /// The number of `inner` keys that the planner can interpolate from the remaining points.
     pub interpolated: u64,
-    /// The number of `interpolated` keys whose interpolated latency differs from the lost one by more than the 99th
-    /// percentile of reruns.
+    /// The number of `interpolated` keys whose latency differs from the lost one by more than 99 % of reruns do.
     pub misread: u64,
     /// The number of lost keys whose shape (key without its axes) no version serves.
     pub of_lost_shapes: u64,
@@ -111,11 +108,10 @@ struct CurrentFiles<'a> {
 }
 
 /// A key that a changed table served before the change.
-struct LostKey<'a> {
+struct PlacedLostKey<'a> {
     version: &'a str,
     slice: &'a SliceName,
-    /// The hash of the key without its axes, its values along the axes, and its latency in ms; `None` until its row is
-    /// read.
+    /// The hash of the key without its axes, its axis values, and its latency in ms; `None` until its row is read.
     at: Option<(u64, AxisPoint, f64)>,
 }
 
@@ -230,26 +226,25 @@ impl<'a> LosingTables<'a> {
     }
 
     /// Returns the lost keys of all changed tables, each key once.
-    fn lost_keys(&self) -> HashMap<u64, LostKey<'a>> {
+    fn lost_keys(&self) -> HashMap<u64, PlacedLostKey<'a>> {
         let mut lost = HashMap::new();
         for (diff, served) in &self.changes {
             let version = diff.place.version.as_str();
             for key in &served.lost_keys {
                 let slice = &served.key_slices[key.slice as usize];
-                lost.insert(key.hash, LostKey { version, slice, at: None });
+                lost.insert(key.hash, PlacedLostKey { version, slice, at: None });
             }
         }
         lost
     }
 
-    /// Reads the rows of the lost keys in the base, and records their axis values and latencies. Removes the keys of
-    /// `impossible` rows.
+    /// Records axis values and latencies of the lost keys from the base. Removes the keys of `impossible` rows.
     fn place_keys(
         &self,
         base: State<'_>,
         spec: &TableSpec,
         impossible: &BTreeMap<&str, HashSet<u32>>,
-        lost: &mut HashMap<u64, LostKey<'a>>,
+        lost: &mut HashMap<u64, PlacedLostKey<'a>>,
     ) -> Result<(), ExprError> {
         for (diff, _) in &self.changes {
             let path = diff.old_path.as_deref().unwrap_or(&diff.path);
@@ -268,7 +263,7 @@ impl<'a> LosingTables<'a> {
 
     fn sum_up(
         &self,
-        lost: &HashMap<u64, LostKey<'_>>,
+        lost: &HashMap<u64, PlacedLostKey<'_>>,
         served: &RemainingKeys<'_>,
         spec: &TableSpec,
         noise: NoiseBands<'_>,
@@ -304,7 +299,7 @@ impl<'a> LosingTables<'a> {
                 slice.shorter_sweeps += 1;
             }
             if is_inside {
-                let ratio = served.lines.interpolated(key.version, shape, point, latency);
+                let ratio = served.lines.interpolation_ratio(key.version, shape, point, latency);
                 let tail =
                     |ratio: &f64| noise.at(latency * ratio.min(1.0)).map_or(1.0 + FAR, |b| b.p99);
                 slice.inner += 1;
@@ -336,8 +331,7 @@ impl<'a> LosingTables<'a> {
 }
 
 impl<'a> CurrentFiles<'a> {
-    /// Returns the files from which a changed table's current version is loaded; `None` if the database does not state
-    /// a current version.
+    /// Returns the files from which a changed table's current version is loaded; `None` if no current version is stated.
     fn of(shelf: &TableIndex<'a>, state: State<'_>, diff: &TableDiff) -> Option<Self> {
         let version = shelf.slots(&diff.place.system, &diff.place.backend)?.current;
         let spec = state.specs.tables.get(&diff.table)?;

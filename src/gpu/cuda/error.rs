@@ -44,7 +44,7 @@ pub(crate) enum CudaError {
     },
     /// Memory for the operands could not be allocated.
     #[error("the operands do not fit in GPU memory")]
-    NoPlace,
+    OutOfMemory,
     /// The kernel ran, but its output is all zeros.
     #[error("the product is zero everywhere")]
     Zeros,
@@ -53,7 +53,7 @@ pub(crate) enum CudaError {
     EmptyGraph,
     /// The rank (the thread of one GPU) stopped because another rank failed.
     #[error("NCCL failed on another GPU")]
-    OtherGpu,
+    OtherRank,
     /// No installed NCCL has the functions that collectives need.
     #[error("no NCCL library was found")]
     NoNccl,

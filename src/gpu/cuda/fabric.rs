@@ -137,7 +137,7 @@ impl Fabric {
     /// rank's operations.
     fn attempt(&self, rank: &Rank, part: impl Fn() -> CudaResult<()>) -> CudaResult<()> {
         if self.broken.load(Ordering::SeqCst) {
-            return Err(CudaError::OtherGpu);
+            return Err(CudaError::OtherRank);
         }
         let done = catch_unwind(AssertUnwindSafe(part)).unwrap_or(Err(CudaError::OldCuda));
         if done.is_err() {
@@ -157,7 +157,7 @@ impl Fabric {
                 return Ok(status.result()?);
             }
             if self.broken.load(Ordering::SeqCst) {
-                return Err(CudaError::OtherGpu);
+                return Err(CudaError::OtherRank);
             }
             std::thread::yield_now();
         }

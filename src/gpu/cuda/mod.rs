@@ -35,11 +35,11 @@ use tensor::{Memory, Tensor};
 const RESERVE: usize = 4 << 30;
 
 /// The most bytes of all copies of a point's operands together. The largest points have a single copy.
-const PLACES: u64 = 4 << 30;
+const OPERAND_COPIES_BYTES: u64 = 4 << 30;
 
 /// The number of launches on the default stream, alternating with launches on another stream. Fewer than twenty suffice
 /// for the effect that [`crowd`] describes.
-const CROWD: usize = 64;
+const DEFAULT_STREAM_LAUNCHES: usize = 64;
 
 /// The first GPU of this machine.
 pub struct Cuda {
@@ -54,11 +54,11 @@ pub struct Cuda {
 /// Uses the default stream in addition to this stream, as PyTorch does when it fills tensors. After that, every short
 /// kernel takes 0.15 µs longer (H200, driver 580: 2.64 µs became 2.78 µs, and 3.07 µs became 3.25 µs, within one
 /// series). Without this, measurements would be faster than those of the collectors.
-fn crowd(stream: &Arc<CudaStream>) -> Result<(), CudaError> {
+fn use_default_stream(stream: &Arc<CudaStream>) -> Result<(), CudaError> {
     let memory = Memory::new(stream);
     let bytes = 1 << 20;
     let tensor = Tensor::new(&memory, bytes, Dtype::Fp8, Fill::Zeros)?;
-    for _ in 0..CROWD {
+    for _ in 0..DEFAULT_STREAM_LAUNCHES {
         // SAFETY: the tensor has `bytes` bytes.
         unsafe {
             result::memset_d8_sync(tensor.address(), 0, bytes as usize).and_then(|()| {
@@ -132,7 +132,7 @@ impl Cuda {
             Error::caused("cuBLAS does not start", "or use --device process", why)
         })?;
         about.versions.insert("cuBLAS".into(), blas.version());
-        crowd(&stream).map_err(|why| {
+        use_default_stream(&stream).map_err(|why| {
             Error::caused("the GPU does not start", "nvidia-smi shows its state", why)
         })?;
         let (free, _) = context.mem_get_info().map_err(no_gpu)?;
@@ -154,7 +154,7 @@ impl Cuda {
     fn measure_work(&mut self, work: &Work, power: bool) -> Result<Answer, CudaError> {
         match work.operation.kernel() {
             Kernel::Product(product) => {
-                let fit = (PLACES / work.bytes().max(1)).min(SAMPLES.into());
+                let fit = (OPERAND_COPIES_BYTES / work.bytes().max(1)).min(SAMPLES.into());
                 // With two copies of the operands, the first copy would get most of the samples.
                 let count = if fit < 3 { 1 } else { fit };
                 let places: Vec<Memory> = (0..count).map(|_| Memory::new(&self.stream)).collect();
@@ -177,7 +177,7 @@ impl Device for Cuda {
         &self.about
     }
 
-    fn takes(&self, work: Option<&Work>) -> bool {
+    fn supports(&self, work: Option<&Work>) -> bool {
         work.is_some_and(|work| match work.operation.kernel() {
             Kernel::Product(_) => true,
             Kernel::Collective(_) => self.has_nccl() && Some(work.size("gpus")) <= self.about.gpus,

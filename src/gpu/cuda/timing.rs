@@ -44,7 +44,7 @@ pub(crate) fn measure<'a>(
 ) -> CudaResult<Answer> {
     let place = |at: &'a Memory| PreparedProduct::new(stream, at, blas, product, work);
     let mut places = places.iter();
-    let first = places.next().ok_or(CudaError::NoPlace)?;
+    let first = places.next().ok_or(CudaError::OutOfMemory)?;
     let mut kernels = vec![place(first)?];
     let event = || stream.context().new_event(Some(CUevent_flags::CU_EVENT_DEFAULT));
     let (start, end) = (event()?, event()?);

@@ -26,7 +26,7 @@ pub struct Measured {
 
 /// The comparison of one point's measured and recorded times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum PointVerdict {
     /// The ratio is within the band of undisturbed reruns.
     Within,
     /// The ratio is beyond the 99th percentile of the band.
@@ -39,7 +39,7 @@ pub(crate) enum Standing {
     Missing,
 }
 
-impl Standing {
+impl PointVerdict {
     /// Returns the name in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -86,24 +86,24 @@ impl Measured {
     }
 
     /// Compares the measured time with the recorded one.
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn verdict(&self) -> PointVerdict {
         match (self.log(), self.proxy(), &self.band) {
-            (None, ..) => Standing::Missing,
-            (_, Some(_), _) => Standing::Proxy,
-            _ if self.point.recorded_ms < self.host_ms => Standing::HostBound,
-            (Some(log), _, Some(band)) if log.abs() > band.p99.ln() => Standing::Beyond,
-            _ => Standing::Within,
+            (None, ..) => PointVerdict::Missing,
+            (_, Some(_), _) => PointVerdict::Proxy,
+            _ if self.point.recorded_ms < self.host_ms => PointVerdict::HostBound,
+            (Some(log), _, Some(band)) if log.abs() > band.p99.ln() => PointVerdict::Beyond,
+            _ => PointVerdict::Within,
         }
     }
 
     /// Returns true if kernel launches of the host determine the time.
     pub(crate) fn is_host_bound(&self) -> bool {
-        self.standing() == Standing::HostBound
+        self.verdict() == PointVerdict::HostBound
     }
 
     /// Returns true if the point is judged.
     pub(crate) fn is_judged(&self) -> bool {
-        matches!(self.standing(), Standing::Within | Standing::Beyond)
+        matches!(self.verdict(), PointVerdict::Within | PointVerdict::Beyond)
     }
 
     /// Computes the median log ratio of the judged points, with its error. `among` is the standard deviation between
@@ -123,7 +123,7 @@ impl Measured {
     }
 
     /// Returns true if the point's own samples differ by more than 95 % of reruns do.
-    pub(super) fn restless(&self) -> bool {
+    pub(super) fn is_unsteady(&self) -> bool {
         let samples = self.answer.as_ref().map(|a| extremes(&a.samples_ms));
         matches!((samples, &self.band), (Ok((low, high)), Some(band)) if high / low > band.p95)
     }

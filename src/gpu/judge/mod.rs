@@ -13,7 +13,7 @@ mod slices;
 mod words;
 
 pub(crate) use measured::extremes;
-pub(crate) use measured::{Measured, Standing};
+pub(crate) use measured::{Measured, PointVerdict};
 pub(crate) use middle::Middle;
 pub(crate) use middle::collections;
 pub(crate) use offset::Offset;
@@ -82,7 +82,7 @@ pub struct Near {
     /// Number of such points.
     pub points: usize,
     /// The share of undisturbed reruns that are within 2 %, by the points' bands.
-    pub honest: f64,
+    pub undisturbed: f64,
 }
 
 /// Judges a sample, with the card's offset subtracted. `controls` contains the times in ms of each control point, one
@@ -98,7 +98,7 @@ pub(crate) fn judge(
     let among = Offset::collections(offset, limits);
     let judged: Vec<&Measured> = points.iter().filter(|p| p.is_judged()).collect();
     let middle = Measured::middle(&judged, among, limits);
-    let beyond = judged.iter().filter(|p| p.standing() == Standing::Beyond).count();
+    let beyond = judged.iter().filter(|p| p.verdict() == PointVerdict::Beyond).count();
     let bands: Vec<&NoiseBand> = judged.iter().filter_map(|p| p.band.as_ref()).collect();
     let within_2: Vec<f64> = bands.iter().map(|b| power::within(b, 0.02)).collect();
     let mut verdict = Verdict {
@@ -113,7 +113,7 @@ pub(crate) fn judge(
         tail: at_least(beyond, judged.len(), limits.tail_share),
         near: Near {
             points: judged.iter().filter(|p| p.within_2_percent() == Some(true)).count(),
-            honest: mean(&within_2),
+            undisturbed: mean(&within_2),
         },
         drift: drift(controls),
         slices: slices::slices(&judged, among, limits),
@@ -145,7 +145,7 @@ fn unsteady(judged: &[&Measured], drift: &[f64], limits: &Margins) -> Vec<String
     if let Some(moved) = drift.iter().copied().find(|d| d.abs() > limits.bias) {
         reasons.push(format!("the control points drifted by {} during the run", percent(moved)));
     }
-    let restless = judged.iter().filter(|p| p.restless()).count();
+    let restless = judged.iter().filter(|p| p.is_unsteady()).count();
     if restless * 2 > judged.len() {
         reasons.push(format!(
             "in {restless} of {} points the samples of one point differ more than 95 % of reruns do",
@@ -193,7 +193,7 @@ impl Verdict {
         (self.outcome, self.reasons) = match (unsure.is_empty(), wrong.is_empty()) {
             (false, _) => (Outcome::Inconclusive, unsure),
             (true, false) => (Outcome::Fail, wrong),
-            (true, true) => match self.vague(limits) {
+            (true, true) => match self.imprecise(limits) {
                 Some(why) => (Outcome::Inconclusive, vec![why]),
                 None => (Outcome::Pass, Vec::new()),
             },
@@ -241,7 +241,7 @@ impl Verdict {
     }
 
     /// Returns a reason if the sample is too imprecise for the table to pass.
-    fn vague(&self, limits: &Margins) -> Option<String> {
+    fn imprecise(&self, limits: &Margins) -> Option<String> {
         // Without points, `excluded` is NaN, so nothing is ruled out.
         if self.excluded <= limits.excludes.ln_1p() {
             return None;
@@ -255,7 +255,7 @@ impl Verdict {
 
     /// Adds the reason why the sample does not cover a part of the table, if there is one. The table then does not
     /// pass.
-    pub(crate) fn lacks(&mut self, why: Option<String>) {
+    pub(crate) fn add_uncovered(&mut self, why: Option<String>) {
         self.outcome =
             self.outcome.max(why.as_ref().map_or(Outcome::Pass, |_| Outcome::Inconclusive));
         self.reasons.extend(why);

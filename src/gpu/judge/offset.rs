@@ -16,7 +16,7 @@ const LEAST: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offset {
     /// The median over the control tables of their median log ratios of measured to recorded time.
-    pub seen: f64,
+    pub median: f64,
     /// Number of control tables.
     pub tables: usize,
     /// The estimated offset as a log ratio, which is subtracted from the log ratios of a judged table.
@@ -44,7 +44,7 @@ impl Offset {
         let share = card.powi(2) / (card.powi(2) + error);
         let seen = median(&medians);
         Some(Self {
-            seen,
+            median: seen,
             tables: tables.len(),
             log: share * seen,
             rest: card * (1.0 - share).sqrt(),
@@ -58,11 +58,11 @@ impl Offset {
 
     /// Returns a reason if the offset is so large that nothing can be judged on this card; `None` otherwise.
     pub(super) fn trouble(&self, limits: &Margins) -> Option<String> {
-        (self.seen.abs() > limits.card_most.ln_1p()).then(|| {
+        (self.median.abs() > limits.card_most.ln_1p()).then(|| {
             format!(
                 "on this card {} other tables are {} in the median, more than a card alone explains ({})",
                 self.tables,
-                against_recorded(self.seen),
+                against_recorded(self.median),
                 size(limits.card_most.ln_1p()),
             )
         })

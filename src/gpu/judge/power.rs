@@ -45,7 +45,7 @@ pub(crate) fn within(band: &NoiseBand, limit: f64) -> f64 {
 
 /// Returns the absolute log ratio that this share of undisturbed reruns does not exceed. This is the inverse of
 /// [`within`].
-fn beside(band: &NoiseBand, share: f64) -> f64 {
+fn quantile_of_band(band: &NoiseBand, share: f64) -> f64 {
     interpolate(known(band).map(|(ratio, share)| (share, ratio)), share)
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn power(bands: &[&NoiseBand], among: f64, limits: &Margins) -> Power
 
 /// Returns a random log ratio of an undisturbed rerun, slower or faster with the same probability.
 fn drawn(band: &NoiseBand, random: &mut Random) -> f64 {
-    let beside = beside(band, random.unit());
+    let beside = quantile_of_band(band, random.unit());
     if random.below(2) == 0 { beside } else { -beside }
 }
 
@@ -147,7 +147,10 @@ mod tests {
     fn what_is_within_a_limit_is_the_inverse_of_the_limit_of_a_share() {
         let band = band();
         for share in [0.01, 0.3, 0.5, 0.8, 0.95, 0.97, 0.99, 0.999] {
-            assert!((within(&band, beside(&band, share)) - share).abs() < 1e-12, "{share}");
+            assert!(
+                (within(&band, quantile_of_band(&band, share)) - share).abs() < 1e-12,
+                "{share}"
+            );
         }
         assert!((middle_half(&[&band; 7], &limits()) - 2.0 * 1.02f64.ln()).abs() < 1e-9);
         assert_eq!(middle_half(&[], &limits()), 0.0);

@@ -126,7 +126,7 @@ fn nothing_measured_never_passes() {
     let limits = Margins { least_points: 0, ..limits() };
     let none = judge(&mut [], &[], &[], None, &limits);
     assert_eq!((none.outcome, none.interval), (Outcome::Inconclusive, None));
-    assert!(none.allowed.is_finite() && none.near.honest.is_sign_positive(), "{none:?}");
+    assert!(none.allowed.is_finite() && none.near.undisturbed.is_sign_positive(), "{none:?}");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_few_points_that_agree_are_no_surer_than_reruns() {
 #[test]
 fn what_a_point_says() {
     let point = measured(1.2);
-    assert_eq!(point.standing(), Standing::Beyond);
+    assert_eq!(point.verdict(), PointVerdict::Beyond);
     assert_eq!(point.within_2_percent(), Some(false));
     let (low, high) = point.interval(0.95).unwrap();
     assert!(low < 1.2 && high > 1.2, "{low} {high}");
@@ -164,8 +164,8 @@ fn controls(medians: &[f64]) -> Option<Offset> {
 fn a_fast_card_does_not_hide_a_lie_and_wrong_control_tables_do_not_matter() {
     let card = 0.982;
     let offset = controls(&[0.985, 0.979, 0.981, 0.76, 0.75, 0.8]).unwrap();
-    assert!((offset.seen - 0.981f64.ln()).abs() < 1e-6, "{offset:?}");
-    assert!(offset.log < -0.01 && offset.log > offset.seen, "{offset:?}");
+    assert!((offset.median - 0.981f64.ln()).abs() < 1e-6, "{offset:?}");
+    assert!(offset.log < -0.01 && offset.log > offset.median, "{offset:?}");
     let judged = |level: f64, offset: Option<&Offset>| {
         judge(&mut sample(20, level), &[], &[], offset, &limits())
     };
@@ -214,7 +214,7 @@ fn points_bound_by_the_host_are_not_judged() {
         *p = measured(5.0);
         p.host_ms = 1.1;
     });
-    assert_eq!(points[0].standing(), Standing::HostBound);
+    assert_eq!(points[0].verdict(), PointVerdict::HostBound);
     let verdict = verdict(&points);
     assert_eq!((verdict.outcome, verdict.judged), (Outcome::Pass, 8));
 }
@@ -233,9 +233,9 @@ fn a_slice_without_a_measurement_does_not_pass() {
     assert_eq!(unmeasured(&points, &rows, 0.92), None);
     let mut verdict = verdict(&points);
     assert_eq!(verdict.outcome, Outcome::Pass);
-    verdict.lacks(None);
+    verdict.add_uncovered(None);
     assert_eq!(verdict.outcome, Outcome::Pass);
-    verdict.lacks(Some(why));
+    verdict.add_uncovered(Some(why));
     assert_eq!((verdict.outcome, verdict.reasons.len()), (Outcome::Inconclusive, 1));
 }
 

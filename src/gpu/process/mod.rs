@@ -239,7 +239,7 @@ impl Device for Process {
     }
 
     /// Always false: a command may run the recorded kernel, and its answers state any difference.
-    fn stands_in(&self, _: &Work) -> bool {
+    fn is_proxy_for(&self, _: &Work) -> bool {
         false
     }
 

@@ -39,7 +39,7 @@ pub(crate) struct LearnedTable<'a> {
     /// The columns, in the order of first occurrence.
     pub columns: Vec<LearnedColumn>,
     /// True if the family has other known tables, and none of them takes rows of other versions.
-    pub alone: bool,
+    pub is_alone: bool,
     /// Names of the key parts of known tables.
     known_parts: BTreeSet<String>,
     pub specs: &'a Specs,
@@ -145,7 +145,7 @@ impl<'a> LearnedTable<'a> {
             rows: 0,
             repeated: 0,
             columns: Vec::new(),
-            alone: peers.peek().is_some() && peers.all(|s| s.filling == Filling::Never),
+            is_alone: peers.peek().is_some() && peers.all(|s| s.filling == Filling::Never),
             known_parts: known().flat_map(|s| &s.key).map(|part| part.name.clone()).collect(),
             family,
             specs,

@@ -66,7 +66,7 @@ impl PullRequest {
         );
         // Traces are among the files that are not tables. Most pull requests change none of these
         // files.
-        let others = |roots: &[Catalog]| roots.first().map(|root| root.others.clone());
+        let others = |roots: &[Catalog]| roots.first().map(|root| root.outside_files.clone());
         let have_traces = others(&before) != others(&after) || TraceSpecs::are_overlaid(specs);
         let (traces, roots) = rayon::join(
             || have_traces.then(|| TraceSpecs::read(specs)).transpose(),

@@ -72,14 +72,15 @@ impl Root {
 
 /// Pairs roots as complete states; a root that exists on one side only is paired with an empty one.
 fn pairs(before: Vec<Catalog>, after: Vec<Catalog>) -> Vec<(Catalog, Catalog)> {
-    let others =
-        |roots: &[Catalog]| roots.first().map(|root| root.others.clone()).unwrap_or_default();
+    let others = |roots: &[Catalog]| {
+        roots.first().map(|root| root.outside_files.clone()).unwrap_or_default()
+    };
     let (others_before, others_after) = (others(&before), others(&after));
     let whole = |(before, after): (Option<Catalog>, Option<Catalog>)| {
         let folder = before.as_ref().or(after.as_ref())?.folder.clone();
         let empty = |others: &Arc<Vec<Entry>>| {
             let (folder, others) = (folder.clone(), others.clone());
-            Catalog { folder, others, ..Catalog::default() }
+            Catalog { folder, outside_files: others, ..Catalog::default() }
         };
         let before = before.unwrap_or_else(|| empty(&others_before));
         Some((before, after.unwrap_or_else(|| empty(&others_after))))

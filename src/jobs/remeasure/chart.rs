@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Remeasured, Sample};
 use crate::findings::Severity;
-use crate::gpu::judge::{Measured, Standing, extremes, percent, size};
+use crate::gpu::judge::{Measured, PointVerdict, extremes, percent, size};
 use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel, Ring, SeriesName};
 
 /// The most slices with a line of their own.
@@ -49,7 +49,7 @@ fn figure(sample: &Sample, gpu: &str, number: usize) -> Option<ChartFigure> {
             size(verdict.allowed)
         );
     }
-    let beyond = sample.points.iter().filter(|p| p.standing() == Standing::Beyond).count();
+    let beyond = sample.points.iter().filter(|p| p.verdict() == PointVerdict::Beyond).count();
     let ring = Ring { name: "outside rerun noise".into(), severity: Severity::Error, rows: beyond };
     Some(ChartFigure {
         name: format!("{}-{}-{number}", sample.file.table, place.backend),
@@ -80,16 +80,16 @@ fn parts(sample: &Sample) -> Vec<(SeriesName, Vec<&Measured>)> {
     } else {
         vec![("judged".into(), judged)]
     };
-    let of = |standing| sample.points.iter().filter(|p| p.standing() == standing).collect();
-    parts.push(("proxies".into(), of(Standing::Proxy)));
-    parts.push(("bound by the host".into(), of(Standing::HostBound)));
+    let of = |standing| sample.points.iter().filter(|p| p.verdict() == standing).collect();
+    parts.push(("proxies".into(), of(PointVerdict::Proxy)));
+    parts.push(("bound by the host".into(), of(PointVerdict::HostBound)));
     parts.retain(|(_, points)| !points.is_empty());
     parts
 }
 
 fn chart_points(points: &[&Measured]) -> Vec<ChartPoint> {
     let chart_point = |measured: &&Measured| {
-        let is_beyond = measured.standing() == Standing::Beyond;
+        let is_beyond = measured.verdict() == PointVerdict::Beyond;
         let point = ChartPoint::plain(measured.point.recorded_ms, measured.ratio()?);
         Some(ChartPoint { rings: is_beyond.then_some(0).into_iter().collect(), ..point })
     };

@@ -21,7 +21,7 @@ use crate::findings::Sink;
 use crate::gpu::device::{About, CardState, Device};
 use crate::gpu::draw::{DrawRules, Drawn};
 use crate::gpu::judge::{Middle, Offset, Outcome};
-use crate::gpu::measuring::{MeasuringRun, Taken, estimate};
+use crate::gpu::measuring::{MeasuredTable, MeasuringRun, estimate};
 use crate::gpu::outcome::{Remeasured, Sample};
 use crate::gpu::replay::{self, Replay};
 use crate::report::Report;
@@ -61,7 +61,7 @@ pub fn run(
         let name = format!("{} of {} {}", drawn.file.table, place.backend, place.version);
         progress.begin(&format!("points, {name}"));
         let step = |more: usize| progress.step(done + more, job.total);
-        let table = Taken::take(drawn, &mut run, &step)?;
+        let table = MeasuredTable::take(drawn, &mut run, &step)?;
         done += table.asked;
         taken.push(table);
         if taken.len() < tables {
@@ -73,7 +73,7 @@ pub fn run(
             each(&report)?;
         }
     }
-    let is_whole = |table: &Taken| table.points.len() == table.asked;
+    let is_whole = |table: &MeasuredTable| table.points.len() == table.asked;
     let any = taken[..job.judged].iter().any(is_whole);
     if let Some(why) = run.failed.take_if(|_| !any) {
         return Err(why);
@@ -92,7 +92,8 @@ pub fn judge_again(options: &RemeasureOptions, replay: &Replay) -> Result<Report
     let site = options.site()?;
     let mut job = Remeasurement::new(&site, options, Some(replay))?;
     let all = job.selected(replay)?.into_iter();
-    let taken: Vec<Taken> = all.map(|drawn| Taken::replayed(drawn, replay)).collect();
+    let taken: Vec<MeasuredTable> =
+        all.map(|drawn| MeasuredTable::replayed(drawn, replay)).collect();
     Ok(job.report(&taken, replay, &[]))
 }
 
@@ -121,7 +122,7 @@ impl Remeasurement<'_> {
     /// Returns the report on the tables measured so far.
     fn report(
         &self,
-        taken: &[Taken],
+        taken: &[MeasuredTable],
         device: &dyn Device,
         states: &[(&'static str, CardState)],
     ) -> Report {
@@ -223,10 +224,10 @@ impl Remeasurement<'_> {
     }
 
     /// Judges the tables that are not control tables. The card's offset for each is estimated from all other tables.
-    fn judged(&self, taken: &[Taken], about: &About) -> Vec<Sample> {
+    fn judged(&self, taken: &[MeasuredTable], about: &About) -> Vec<Sample> {
         let limits = &self.methods.recipes.judge;
         let middles: Vec<Option<Middle>> = taken.iter().map(|t| t.as_control(limits)).collect();
-        let sample = |(index, table): (usize, &Taken)| {
+        let sample = |(index, table): (usize, &MeasuredTable)| {
             let others = middles.iter().enumerate().filter(|(other, _)| *other != index);
             let others: Vec<&Middle> = others.filter_map(|(_, middle)| middle.as_ref()).collect();
             let offset = Offset::of(&others, limits).filter(|_| self.options.controls > 0);

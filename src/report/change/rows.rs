@@ -23,8 +23,7 @@ const SLICES: usize = 2;
 const ALIKE: usize = 6;
 /// The most lines about new keys.
 const NOTES: usize = 4;
-/// The most values of a key part that are listed for new keys; of more values, only the smallest and the largest are
-/// shown.
+/// The most values of a key part that are listed for new keys; of more, only the smallest and the largest are shown.
 const VALUES: usize = 4;
 
 /// Returns the summary tables that have rows, the most important first.
@@ -83,7 +82,7 @@ fn row(of: &TableDiff, texts: &SliceName, slice: String, cells: Vec<String>) -> 
 }
 
 /// Formats a number of keys; empty for 0.
-fn some(n: u64) -> String {
+fn nonzero(n: u64) -> String {
     if n > 0 { count(n as usize) } else { String::new() }
 }
 
@@ -96,7 +95,7 @@ pub(in crate::report) fn significant(number: f64) -> String {
 /// The sort key of slices. Slices with common keys come first, then slices with enough changed latencies. Within these,
 /// the slices whose median changed by the largest factor come first, then those with most keys beyond noise, then those
 /// with most lost and gained keys.
-fn movement(slice: &SliceDiff) -> impl Ord + use<> {
+fn slice_rank(slice: &SliceDiff) -> impl Ord + use<> {
     let latency = slice.latency.filter(|latency| !latency.is_unchanged());
     let far = latency.map_or(0.0, |latency| latency.ratio.ln().abs());
     let is_few = latency.is_none_or(|latency| latency.keys < FEW);
@@ -114,7 +113,7 @@ fn sliced(kind: Kind, tables: &[&TableDiff], diff: &Diff) -> KindTable {
         let own = with.map(|with| &with.served).or(table.served.as_ref());
         let Some(served) = own else { continue };
         let against = match (kind, with) {
-            (_, Some(with)) => format!(" against {}", against(&with.place, &table.place)),
+            (_, Some(with)) => format!(" against {}", reference_name(&with.place, &table.place)),
             (Kind::Added, None) => ", no table to compare with".to_owned(),
             _ => String::new(),
         };
@@ -129,7 +128,7 @@ fn sliced(kind: Kind, tables: &[&TableDiff], diff: &Diff) -> KindTable {
             rows.push((slice, row));
         }
     }
-    rows.sort_by_cached_key(|(slice, _)| movement(slice));
+    rows.sort_by_cached_key(|(slice, _)| slice_rank(slice));
     let mut rows: Vec<KindRow> = rows.into_iter().map(|(_, row)| row).collect();
     if kind == Kind::Appended && tables.len() > ALIKE {
         rows = by_place(tables, |tables| {
@@ -166,14 +165,13 @@ fn new_keys(tables: &[(&TableDiff, &ServedDiff)]) -> Vec<String> {
     notes.into_iter().take(NOTES).map(line).collect()
 }
 
-/// Describes the values of new keys: combinations as `hidden_size × topk: 4096 × 8, 7168 × 6`, other parts by their
-/// values.
+/// Describes the values of new keys: combinations as `hidden_size × topk: 4096 × 8, 7168 × 6`, others by part.
 fn new_values(new: &NewKeys) -> String {
     let shown = |values: &[f64], between: &str| {
         values.iter().map(|v| Figure(*v).to_string()).collect::<Vec<_>>().join(between)
     };
-    let are_shapes = new.together.len() > 1 && !new.shapes.is_empty();
-    let others = new.values.iter().filter(|(name, _)| !are_shapes || !new.together.contains(name));
+    let are_shapes = new.combined.len() > 1 && !new.combinations.is_empty();
+    let others = new.values.iter().filter(|(name, _)| !are_shapes || !new.combined.contains(name));
     let mut parts: Vec<String> = others
         .map(|(name, values)| match &values[..] {
             [low, .., high] if values.len() > VALUES => format!("{name} {low} … {high}"),
@@ -181,8 +179,8 @@ fn new_values(new: &NewKeys) -> String {
         })
         .collect();
     if are_shapes {
-        let shapes: Vec<String> = new.shapes.iter().map(|shape| shown(shape, " × ")).collect();
-        parts.insert(0, format!("{}: {}", new.together.join(" × "), shapes.join(", ")));
+        let shapes: Vec<_> = new.combinations.iter().map(|s| shown(s, " × ")).collect();
+        parts.insert(0, format!("{}: {}", new.combined.join(" × "), shapes.join(", ")));
     }
     parts.join("; ")
 }
@@ -201,12 +199,12 @@ pub(in crate::report) fn times(ratio: f64) -> String {
 /// Returns the cells of a slice's row. Keys without a ratio, because a latency is 0, are counted separately.
 fn cells(slice: &SliceDiff) -> Vec<String> {
     let mut keys = match (slice.latency.map_or(0, |latency| latency.keys), slice.zeros) {
-        (_, 0) => some(slice.common),
+        (_, 0) => nonzero(slice.common),
         (keys, zeros) => format!("{keys}\u{a0}({}\u{a0}are\u{a0}0)", count(zeros as usize)),
     };
     for (sign, n) in [('−', slice.lost), ('+', slice.gained)] {
         if n > 0 {
-            keys += &format!("\u{a0}{sign}{}", some(n));
+            keys += &format!("\u{a0}{sign}{}", nonzero(n));
         }
     }
     let keys = keys.trim_start().to_owned();
@@ -225,7 +223,7 @@ fn cells(slice: &SliceDiff) -> Vec<String> {
 }
 
 /// Names a reference by the system and the version in which it differs from a table.
-fn against(other: &Place, own: &Place) -> String {
+fn reference_name(other: &Place, own: &Place) -> String {
     let parts = [(&other.system, &own.system), (&other.version, &own.version)];
     let differ = parts.into_iter().filter(|(other, own)| other != own);
     differ.map(|(other, _)| other.as_str()).collect::<Vec<_>>().join(" ")
@@ -256,7 +254,7 @@ fn rekeyed(tables: &[&TableDiff]) -> KindTable {
         let more = if values.len() > 1 { ", …" } else { "" };
         let most =
             most.map(|([column, was, is], _)| format!("{column} {was}\u{a0}→\u{a0}{is}{more}"));
-        vec![most.unwrap_or_default(), some(served().map(|served| served.rekeyed).sum())]
+        vec![most.unwrap_or_default(), nonzero(served().map(|served| served.rekeyed).sum())]
     };
     let (kind, rows) = (Some(Kind::Rekeyed), by_place(tables, cells));
     let title = "Rekeyed: the measurements stay under corrected keys";
@@ -276,9 +274,9 @@ fn filled(tables: &[&TableDiff]) -> KindTable {
             let measured = format!("{median}\u{a0}{unit}\u{a0}({low}\u{a0}…\u{a0}{high})");
             let cells = vec![
                 format!("{}\u{a0}of\u{a0}{all}", count(*after as usize)),
-                some(*empty),
+                nonzero(*empty),
                 if *after > 0 { measured } else { String::new() },
-                some(*before),
+                nonzero(*before),
             ];
             let slice = if columns.len() > 1 { name.clone() } else { String::new() };
             rows.push((Reverse((*empty, *after)), row(table, &SliceName::new(), slice, cells)));
@@ -301,8 +299,7 @@ pub(in crate::report) fn filled_columns(table: &TableDiff) -> impl Iterator<Item
     columns.filter(move |c| !c.column.ends_with("_limit") && is_changed(&c.column))
 }
 
-/// Lists the tables that lost keys, with the slices concerned and with the answer of the planner to queries for these
-/// keys.
+/// Lists the tables that lost keys, with their slices and with the planner's answer to queries for these keys.
 fn unserved(all: &[Unserved]) -> KindTable {
     let of_table = |unserved: &Unserved| {
         let Unserved { place, table, slices, .. } = unserved;
@@ -313,8 +310,8 @@ fn unserved(all: &[Unserved]) -> KindTable {
             many => plural(many, "slice"),
         };
         let removed: u64 = slices.values().map(|lost| lost.removed).sum();
-        let lost = format!("{}\u{a0}of\u{a0}{}", some(unserved.keys()), some(removed));
-        let cells = vec![lost, instead(unserved)];
+        let lost = format!("{}\u{a0}of\u{a0}{}", nonzero(unserved.keys()), nonzero(removed));
+        let cells = vec![lost, planner_answer(unserved)];
         let place = [&*place.system, &*place.backend].join(" ");
         KindRow { place, table: short(table), slice, cells, ..KindRow::default() }
     };
@@ -329,7 +326,7 @@ fn unserved(all: &[Unserved]) -> KindTable {
 }
 
 /// Describes the answer of the planner to a query for a lost key.
-fn instead(unserved: &Unserved) -> String {
+fn planner_answer(unserved: &Unserved) -> String {
     let Some(version) = &unserved.answers else { return "nothing".to_owned() };
     let inner: u64 = unserved.slices.values().map(|lost| lost.interpolated).sum();
     let misread: u64 = unserved.slices.values().map(|lost| lost.misread).sum();
@@ -338,10 +335,10 @@ fn instead(unserved: &Unserved) -> String {
     let sweeps_end = plural_verb(sweeps, "sweep", ["ends", "end"]);
     let of = |some_of: u64| match some_of {
         all if all == unserved.keys() => String::new(),
-        few => format!(" of {}", some(few)),
+        few => format!(" of {}", nonzero(few)),
     };
     let beyond =
-        if misread > 0 { format!(", {} beyond reruns", some(misread)) } else { String::new() };
+        if misread > 0 { format!(", {} beyond reruns", nonzero(misread)) } else { String::new() };
     let parts = [
         (shapes > 0, format!("nothing for {}", plural(shapes, "shape"))),
         (sweeps > 0, format!("nothing, {sweeps_end} earlier in {version}")),

@@ -80,7 +80,7 @@ pub(crate) struct ChangeLine {
 
 impl KindRow {
     /// Returns true if both rows are about the same table.
-    fn is_beside(&self, other: &Self) -> bool {
+    fn is_of_same_table(&self, other: &Self) -> bool {
         (&self.place, &self.table) == (&other.place, &other.table)
     }
 
@@ -146,14 +146,14 @@ fn lines(
     let mut sorted: Vec<&KindRow> = rows.iter().collect();
     sorted.sort_by_cached_key(|row| {
         let place = rows.iter().position(|other| other.place == row.place);
-        (place, rows.iter().position(|other| other.is_beside(row)))
+        (place, rows.iter().position(|other| other.is_of_same_table(row)))
     });
     let mut lines = Vec::new();
     for of_place in sorted.chunk_by(|a, b| a.place == b.place) {
         if !is_one_place && !of_place[0].table.is_empty() {
             lines.push((of_place[0].place.clone(), "place", None));
         }
-        for of_table in of_place.chunk_by(|a, b| a.is_beside(b)) {
+        for of_table in of_place.chunk_by(|a, b| a.is_of_same_table(b)) {
             let fits = |row: &KindRow| row.slice.is_empty() || row.name().chars().count() <= room;
             if let [row] = of_table
                 && fits(row)

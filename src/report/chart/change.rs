@@ -30,7 +30,7 @@ impl<'a> TableChange<'a> {
 
 /// The quantity of a table that a chart of its change shows.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Moves {
+pub(super) enum ChangedQuantity {
     /// Latencies, if a latency changed or a key was lost.
     Latency,
     /// Power, if it changed but no latency or key did.
@@ -42,8 +42,8 @@ pub(super) enum Moves {
 
 /// The changed rows, by the hashes of their series and slices.
 #[derive(Default)]
-pub(super) struct RatioMoves {
-    pub kind: Moves,
+pub(super) struct ChangedRows {
+    pub kind: ChangedQuantity,
     pub series: HashMap<u64, Moved>,
     pub slices: HashMap<u64, Moved>,
 }
@@ -57,7 +57,7 @@ pub(super) struct Moved {
     pub far: f64,
 }
 
-impl RatioMoves {
+impl ChangedRows {
     /// Compares two states of a table: latencies and lost keys; if no latency changed, new keys; if no key was lost or
     /// added, power.
     pub(crate) fn new(
@@ -81,7 +81,7 @@ impl RatioMoves {
             lost.into_iter().for_each(|row| moves.add(base, row, 0.0));
         }
         if !moves.series.is_empty() {
-            moves.kind = Moves::Latency;
+            moves.kind = ChangedQuantity::Latency;
         }
         if !moved {
             let stayed: BTreeSet<usize> = pairs().map(|(_, is)| is).collect();
@@ -92,7 +92,7 @@ impl RatioMoves {
             for (before, after) in pairs() {
                 let (was, is) = (base.power[before], head.power[after]);
                 if was != is && is > 0.0 {
-                    moves.kind = Moves::Power;
+                    moves.kind = ChangedQuantity::Power;
                     moves.add(head, after, if was > 0.0 { (is / was).ln().abs() } else { 0.0 });
                 }
             }

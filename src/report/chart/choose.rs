@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use super::change::RatioMoves;
+use super::change::ChangedRows;
 use super::rings::{Rings, SliceTexts};
 use super::series::SeriesSet;
 
@@ -34,7 +34,7 @@ impl SeriesSet<'_> {
     /// one, or else the slice of the worst row that a finding names, or else a slice that a finding names, or else the
     /// slice with most changed rows, or else the largest. If series of the slice have named or changed rows, only these
     /// are candidates. The series of a finding's worst row is shown even if it is in another slice.
-    pub(super) fn choose(&self, moves: &RatioMoves, rings: &Rings) -> Vec<Vec<usize>> {
+    pub(super) fn choose(&self, moves: &ChangedRows, rings: &Rings) -> Vec<Vec<usize>> {
         let led = self.led(rings);
         let told = rings.slices.iter().find_map(|slice| self.of_slice(slice));
         let asked = rings.asked.as_ref().and_then(|slice| self.of_slice(slice));
@@ -82,7 +82,7 @@ impl SeriesSet<'_> {
 
     /// Returns true if a chart along this axis has lines for the worst row that a finding names and for the slice with
     /// most changed rows.
-    pub(super) fn shows(&self, moves: &RatioMoves, rings: &Rings) -> bool {
+    pub(super) fn shows(&self, moves: &ChangedRows, rings: &Rings) -> bool {
         let worst = self.led(rings).first().is_none_or(|series| self.is_line(&self.series[series]));
         // The smallest hash decides between equal slices, because the order of the map is arbitrary.
         let most = moves.slices.iter().max_by_key(|(slice, moved)| (moved.rows, Reverse(**slice)));
@@ -113,7 +113,7 @@ impl SeriesSet<'_> {
 
     /// Returns the hash of the slice with most changed rows, or else of the largest slice; `None` if no series has
     /// enough points for a line.
-    fn slice_to_show(&self, moves: &RatioMoves) -> Option<u64> {
+    fn slice_to_show(&self, moves: &ChangedRows) -> Option<u64> {
         let mut sizes: HashMap<u64, usize> = HashMap::new();
         self.lines().for_each(|rows| *sizes.entry(self.slice(rows)).or_default() += rows.len());
         // The first row decides between equal slices, because the order of the map is arbitrary.

@@ -12,7 +12,7 @@ use super::rings::Rings;
 use super::scene::ChartFigure;
 use super::spec::{ChartSpec, ChartSpecs};
 use super::svg::svg;
-use super::table::{self, Beside};
+use super::table::{self, ChartContext};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 use crate::database::catalog::TableFile;
@@ -136,7 +136,7 @@ impl Gallery<'_> {
         let nearest = nearest.map(|added| added.reference.as_str());
         let is_plausible = |path: &str| self.is_plausible(path);
         let peer = Peer::find(self.head, file, &findings, nearest, is_plausible);
-        let beside = Beside { change, rings: &rings, peer: peer.as_ref() };
+        let beside = ChartContext { change, rings: &rings, peer: peer.as_ref() };
         Drawer { state: self.head, charts }.draw(file, &head, beside)
     }
 }
@@ -161,7 +161,7 @@ pub fn curves(state: State<'_>, findings: &[Finding], most: usize) -> Result<Vec
         let of_file: Vec<&Finding> = of_file.collect();
         let rings = Rings::new(of_file.iter().copied(), table.rows);
         let peer = Peer::find(state, file, &of_file, None, |_| true);
-        let beside = Beside { change: None, rings: &rings, peer: peer.as_ref() };
+        let beside = ChartContext { change: None, rings: &rings, peer: peer.as_ref() };
         drawer.draw(file, &table, beside)
     });
     let drawn: Result<Vec<Option<ChartFigure>>> = drawn.collect();
@@ -183,7 +183,7 @@ impl Drawer<'_> {
         self,
         file: &TableFile,
         table: &Table,
-        beside: Beside<'_>,
+        beside: ChartContext<'_>,
     ) -> Result<Option<ChartFigure>> {
         let Self { state: State { catalog, specs, .. }, charts } = self;
         let system = catalog.system(&file.place.system, specs);

@@ -13,7 +13,7 @@ const CHARS: usize = 34;
 /// The most lines of a name. Six names of four lines fill the first panel.
 const LINES: usize = 4;
 /// The height of a line of text in pixels.
-const APART: u32 = 14;
+const LINE_HEIGHT: u32 = 14;
 
 /// Returns true if a name fits at the end of its line without being cut.
 pub(super) fn fits(name: &str) -> bool {
@@ -36,7 +36,7 @@ pub(super) fn draw_ends<'a>(
 ) -> Result<(), Failed<'a>> {
     ends.sort_by_key(|end| (end.at.1, end.series));
     let names: Vec<Vec<String>> = ends.iter().map(|end| broken(end.name, CHARS, LINES)).collect();
-    let apart = (APART * FINE) as i32;
+    let apart = (LINE_HEIGHT * FINE) as i32;
     let heights: Vec<i32> = names.iter().map(|lines| apart * lines.len() as i32).collect();
     let tops: Vec<i32> = ends.iter().zip(&heights).map(|(end, h)| end.at.1 - h / 2).collect();
     let left = ((WIDTH - NAMES + 12) * FINE) as i32;

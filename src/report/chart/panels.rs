@@ -1,11 +1,11 @@
 //! Builds the panels of a table's scene: latency or power, the change or the rate, and the ratio to a peer.
 
-use super::change::Moves;
+use super::change::ChangedQuantity;
 use super::rings::Rings;
 use super::scene::{ChartPoint, LineKind, Panel, Scale};
 use super::series::SeriesSet;
 use super::short;
-use super::table::{Beside, Sides};
+use super::table::{ChartContext, Sides};
 use crate::base::expr::ExprError;
 use crate::base::stats::upper_median;
 use crate::database::diff::FAR;
@@ -32,9 +32,9 @@ impl Sides<'_> {
     /// Returns the panels that have lines: the latency; its ratio to the latency before, or else the rate; its ratio to
     /// the latency of a peer.
     pub(crate) fn panels(&self, chosen: &[Vec<usize>]) -> Result<Vec<Panel>, ExprError> {
-        let Self { axis, scope, head, beside: Beside { rings, peer, .. }, .. } = self;
+        let Self { axis, scope, head, beside: ChartContext { rings, peer, .. }, .. } = self;
         let none = Rings::default();
-        let base = self.base.as_ref().filter(|_| self.moves.kind == Moves::Latency);
+        let base = self.base.as_ref().filter(|_| self.changed.kind == ChangedQuantity::Latency);
         let peer_scope = peer.map(|peer| peer.scope(scope));
         let peer_set = peer_scope.as_ref().map(|scope| axis.series(scope)).transpose()?;
         let (mut latency, mut change) = (Panel::named(&latency_name(scope)), self.change(chosen));

@@ -23,8 +23,8 @@ pub(super) struct Peer<'a> {
 }
 
 impl<'a> Peer<'a> {
-    /// Returns the first peer that findings on a table name, or else the reference of an added table. `None` if there
-    /// is no peer or if it cannot be read. References with implausible latencies are skipped.
+    /// Returns the first peer that findings on a table name, or else the reference of an added table. `None` without
+    /// a peer, or if it cannot be read. References with implausible latencies are skipped.
     pub(crate) fn find(
         state: State<'a>,
         file: &TableFile,

@@ -8,7 +8,7 @@ use super::scene::{LineKind, Panel, Ring};
 use crate::findings::Finding;
 
 /// The most rows of a finding that a chart is chosen to show.
-const LED: usize = 16;
+const PRIORITY_RULES: usize = 16;
 /// The most rings of a rule in a chart; more would hide the lines.
 const RINGED: usize = 10;
 
@@ -58,11 +58,11 @@ impl Rings {
             // If a finding names rows, its examples are its worst rows, or the rows that these copy.
             let examples = finding.examples.iter().map(|e| e.row as usize);
             let led = examples.filter(|row| *row < rows).chain(own);
-            named.push(led.take(LED).collect());
+            named.push(led.take(PRIORITY_RULES).collect());
         }
         told.sort_by(|a, b| b.0.total_cmp(&a.0));
         rings.slices = told.into_iter().map(|(_, slice)| slice).collect();
-        for place in 0..LED {
+        for place in 0..PRIORITY_RULES {
             rings.led.extend(named.iter().filter_map(|rows| rows.get(place)));
         }
         rings

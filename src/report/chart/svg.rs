@@ -12,7 +12,7 @@ use super::canvas::{
 use super::legend::{End, draw_ends, draw_ring, draw_rings};
 use super::scene::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel, Scale};
 use super::short;
-use super::ticks::{at_points, span, stretched, ticks};
+use super::ticks::{at_points, extended, span, ticks};
 use crate::base::error::{Error, Result};
 use crate::report::xml::xml;
 
@@ -105,7 +105,7 @@ impl<'a> Painter<'_, 'a> {
             let lines = panel.lines.iter().filter(move |line| line.kind.is_limit() == is_limit);
             lines.flat_map(|line| &line.points).map(|point| point.y)
         };
-        let (low, high) = stretched(span(values(false).chain(panel.mark)), values(true));
+        let (low, high) = extended(span(values(false).chain(panel.mark)), values(true));
         let px = |n: u32| n * FINE;
         let mut chart = ChartBuilder::on(area);
         chart

@@ -1,7 +1,7 @@
 //! Builds the scene of a table or of its change from the few series that show it best.
 
 use super::axis::{axes, fixed_parts, slice_parts};
-use super::change::{Moves, RatioMoves, TableChange};
+use super::change::{ChangedQuantity, ChangedRows, TableChange};
 use super::names::names;
 use super::peer::Peer;
 use super::rings::Rings;
@@ -15,7 +15,7 @@ use crate::specs::KeyPart;
 
 /// The change, findings and peer with which a table is drawn.
 #[derive(Clone, Copy)]
-pub(super) struct Beside<'a> {
+pub(super) struct ChartContext<'a> {
     /// The change of the table; `None` if only one state was judged.
     pub change: Option<TableChange<'a>>,
     /// The rows that findings name.
@@ -33,13 +33,13 @@ pub(super) struct Beside<'a> {
 pub(super) fn figure(
     chart: &ChartSpec,
     scope: &TableScope<'_>,
-    beside: Beside<'_>,
+    context: ChartContext<'_>,
 ) -> Result<Option<ChartFigure>, ExprError> {
-    let changed = beside.change.filter(|change| !change.pairs().is_empty());
+    let changed = context.change.filter(|change| !change.pairs().is_empty());
     let base = changed
         .map(|c| TableScope::new(c.base, scope.spec, scope.place, scope.system, scope.lookups));
     let parts = |x: String| {
-        let fixed = fixed_parts(scope, &x, beside.change.map(|change| change.base));
+        let fixed = fixed_parts(scope, &x, context.change.map(|change| change.base));
         let panel = slice_parts(chart, scope, &fixed);
         Axis { chart, x, fixed, panel }
     };
@@ -51,10 +51,10 @@ pub(super) fn figure(
             continue;
         }
         let base = base.as_ref().map(|scope| axis.series(scope)).transpose()?;
-        let moves = beside.change.map(|change| RatioMoves::new(change, base.as_ref(), &head));
+        let moves = context.change.map(|change| ChangedRows::new(change, base.as_ref(), &head));
         let moves = moves.unwrap_or_default();
-        let is_best = head.shows(&moves, beside.rings);
-        let sides = Sides { axis, scope, head, base, moves, beside };
+        let is_best = head.shows(&moves, context.rings);
+        let sides = Sides { axis, scope, head, base, changed: moves, beside: context };
         if is_best {
             return sides.figure();
         }
@@ -88,23 +88,23 @@ pub(super) struct Sides<'a> {
     pub scope: &'a TableScope<'a>,
     pub head: SeriesSet<'a>,
     pub base: Option<SeriesSet<'a>>,
-    pub moves: RatioMoves,
-    pub beside: Beside<'a>,
+    pub changed: ChangedRows,
+    pub beside: ChartContext<'a>,
 }
 
 impl Sides<'_> {
     fn figure(&self) -> Result<Option<ChartFigure>, ExprError> {
         let Self { axis, scope, head, beside, .. } = self;
-        let chosen = head.choose(&self.moves, beside.rings);
+        let chosen = head.choose(&self.changed, beside.rings);
         if chosen.is_empty() {
             return Ok(None);
         }
-        let panels = match self.moves.kind {
-            Moves::Power => vec![self.power(&chosen)],
-            Moves::Latency | Moves::Rows => self.panels(&chosen)?,
+        let panels = match self.changed.kind {
+            ChangedQuantity::Power => vec![self.power(&chosen)],
+            ChangedQuantity::Latency | ChangedQuantity::Rows => self.panels(&chosen)?,
         };
         let (shared, series) = names(scope.table, &axis.fixed, &chosen);
-        let said = self.said(&panels, &chosen);
+        let said = self.subtitle(&panels, &chosen);
         let subtitle = if shared.is_empty() { said } else { format!("{said}; {shared}") };
         let (place, table) = (scope.place, &scope.spec.name);
         Ok(Some(ChartFigure {
@@ -121,7 +121,7 @@ impl Sides<'_> {
     }
 
     /// Describes the series shown and the meaning of the kinds of lines.
-    fn said(&self, panels: &[Panel], chosen: &[Vec<usize>]) -> String {
+    fn subtitle(&self, panels: &[Panel], chosen: &[Vec<usize>]) -> String {
         let has = |kind| panels[0].lines.iter().any(|line| line.kind == kind);
         let is_change = |panel: &Panel| matches!(panel.scale, Scale::Change(_));
         let mut said = vec![self.head.shown(chosen)];
@@ -194,7 +194,7 @@ mod tests {
         let served = Some(&served);
         let change = change.map(|(base, rows)| TableChange { base, rows, served, noise: None });
         let rings = Rings::new(findings, head.rows);
-        let beside = Beside { change, rings: &rings, peer: None };
+        let beside = ChartContext { change, rings: &rings, peer: None };
         figure(&ChartSpec::default(), &scope, beside).unwrap()
     }
 

@@ -16,7 +16,7 @@ pub(super) fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
 }
 
 /// Returns the range of measured values, extended to the limits that are at most [`BEYOND`] times outside of it.
-pub(super) fn stretched((low, high): (f64, f64), limits: impl Iterator<Item = f64>) -> (f64, f64) {
+pub(super) fn extended((low, high): (f64, f64), limits: impl Iterator<Item = f64>) -> (f64, f64) {
     let near = limits.filter(|limit| (low / BEYOND..=high * BEYOND).contains(limit));
     near.fold((low, high), |(l, h), v| (l.min(v), h.max(v)))
 }
@@ -25,10 +25,10 @@ pub(super) fn stretched((low, high): (f64, f64), limits: impl Iterator<Item = f6
 /// values.
 pub(super) fn at_points(mut places: Vec<f64>, range: (f64, f64)) -> Vec<f64> {
     /// The least distance between two labels, as a fraction of the axis.
-    const APART: f64 = 1.0 / 12.0;
+    const LEAST_GAP: f64 = 1.0 / 12.0;
     places.sort_by(f64::total_cmp);
     places.dedup();
-    let least = (range.1 / range.0).ln() * APART;
+    let least = (range.1 / range.0).ln() * LEAST_GAP;
     let fits = places.windows(2).all(|pair| (pair[1] / pair[0]).ln() >= least);
     if fits { places } else { ticks(range) }
 }
@@ -72,6 +72,6 @@ mod tests {
 
     #[test]
     fn a_bound_stretches_an_axis_by_less_than_a_decade() {
-        assert_eq!(stretched((1.0, 5.0), [0.5, 0.05, 1e-6, 1e6].into_iter()), (0.5, 5.0));
+        assert_eq!(extended((1.0, 5.0), [0.5, 0.05, 1e-6, 1e6].into_iter()), (0.5, 5.0));
     }
 }

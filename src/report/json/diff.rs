@@ -112,7 +112,7 @@ pub(super) fn table(table: &TableDiff) -> JsonTable<'_> {
 fn served(served: &ServedDiff) -> JsonServed<'_> {
     JsonServed {
         attributes: served.attributes.iter().map(attribute).collect(),
-        slices: served.slices_apart().map(slice).collect(),
+        slices: served.differing_slices().map(slice).collect(),
         ..counts(served)
     }
 }

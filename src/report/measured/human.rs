@@ -8,7 +8,7 @@ use crate::base::escape::clean;
 use crate::base::stats::Interval;
 use crate::base::words::{Figure, count, plural};
 use crate::gpu::device::CardState;
-use crate::gpu::judge::{Measured, Offset, Standing, against_recorded, longer, percent, size};
+use crate::gpu::judge::{Measured, Offset, PointVerdict, against_recorded, longer, percent, size};
 use crate::gpu::outcome::{Remeasured, Sample};
 use crate::report::style::{self, BOLD, DIM, styled};
 use crate::report::view::finding::pairs;
@@ -88,7 +88,7 @@ fn sentences(sample: &Sample) -> Vec<String> {
         said.push(format!(
             "{} of {points} are within 2 % of the record; in undisturbed reruns {:.0} % are.",
             verdict.near.points,
-            verdict.near.honest * 100.0
+            verdict.near.undisturbed * 100.0
         ));
     }
     said.extend(sample.offset.as_ref().map(card));
@@ -126,7 +126,7 @@ fn card(offset: &Offset) -> String {
     format!(
         "In {} other tables this card's times are {} in the median; the table is judged relative to a card that is {}.",
         offset.tables,
-        against_recorded(offset.seen),
+        against_recorded(offset.median),
         longer(offset.log)
             .replace("longer", "slower")
             .replace("shorter", "faster")
@@ -150,10 +150,10 @@ fn compared(sample: &Sample) -> String {
     let origin = if is_replay { "by the replies of a log" } else { &drawn };
     let (judged, rows) = (count(sample.verdict.judged), plural(draw.rows, "row"));
     let first = format!("Compared: {judged} of {rows}, {origin}");
-    let points = |standing| sample.points.iter().filter(|p| p.standing() == standing).count();
+    let points = |standing| sample.points.iter().filter(|p| p.verdict() == standing).count();
     let rows = |rows: usize| plural(rows, "row");
     let some = |count: usize, words: String| (count > 0).then_some(words);
-    let (missing, proxies) = (points(Standing::Missing), points(Standing::Proxy));
+    let (missing, proxies) = (points(PointVerdict::Missing), points(PointVerdict::Proxy));
     let version = clean(&sample.file.place.version);
     let with = sample.measured_with.as_deref().map(clean);
     let parts = [
@@ -231,11 +231,11 @@ fn key(measured: &Measured) -> String {
 
 /// Returns the remarks on a point, two spaces before each. `why` is the reason why the point is a proxy.
 fn remarks(measured: &Measured, why: &str) -> String {
-    let standing = match measured.standing() {
-        Standing::Beyond => "  outside rerun noise".to_owned(),
-        Standing::HostBound => "  bound by the host".to_owned(),
-        Standing::Proxy => format!("  proxy: {why}"),
-        Standing::Within | Standing::Missing => String::new(),
+    let standing = match measured.verdict() {
+        PointVerdict::Beyond => "  outside rerun noise".to_owned(),
+        PointVerdict::HostBound => "  bound by the host".to_owned(),
+        PointVerdict::Proxy => format!("  proxy: {why}"),
+        PointVerdict::Within | PointVerdict::Missing => String::new(),
     };
     let note = measured.answer.as_ref().ok().and_then(|answer| answer.note.as_ref());
     standing + &note.map(|note| format!("  ({note})")).unwrap_or_default()

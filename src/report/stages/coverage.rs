@@ -120,7 +120,7 @@ fn behaviour(report: &Report, outcome: RunOutcome) -> Coverage {
 
 /// Lists the tables and files that could not be read or compared.
 fn not_read(report: &Report) -> Option<String> {
-    let absent = report.absent.said();
+    let absent = report.absent.sentence();
     let tables = report.diff.as_ref().map_or(0, Diff::not_compared);
     let verb = ["was not compared, because a side is", "were not compared, because a side is"];
     let tables = (tables > 0 && absent.is_none())

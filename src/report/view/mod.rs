@@ -97,7 +97,7 @@ impl<'a> ReportView<'a> {
         let outside = outside(&report.outside);
         let changes = report.diff.as_ref().map(|diff| ChangesView::new(diff, &report.kind_tables));
         let mut notes: Vec<String> = drawn.iter().cloned().collect();
-        let absent = report.absent.said();
+        let absent = report.absent.sentence();
         notes.extend(absent.iter().map(|absent| format!("{absent}.")));
         notes.extend(outside.iter().map(|outside| format!("{outside}.")));
         notes.extend(overlays.as_deref().map(changed_rules));

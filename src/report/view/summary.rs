@@ -48,11 +48,11 @@ fn attributes(diff: &Diff) -> Option<String> {
     let said = changes.into_iter().map(|((column, was, is), tables)| {
         format!("{column}: {was} → {is} in {}", plural(tables, "table"))
     });
-    told("Attributes changed", said.collect(), MOVED)
+    with_list("Attributes changed", said.collect(), MOVED)
 }
 
 /// Joins the first `most` sentences after the heading `what`; `None` without sentences.
-fn told(what: &str, said: Vec<String>, most: usize) -> Option<String> {
+fn with_list(what: &str, said: Vec<String>, most: usize) -> Option<String> {
     (!said.is_empty()).then(|| format!("{what}: {}", first_of(&said, most, "; ")))
 }
 
@@ -71,14 +71,14 @@ fn facts(diff: &Diff) -> Option<String> {
         };
         format!("{} {}{fields}", below_data(&file.path), file.status.into_str())
     });
-    told("Facts changed", said.collect(), FACTS)
+    with_list("Facts changed", said.collect(), FACTS)
 }
 
 /// Names the changed settings, which affect how later runs judge.
 fn settings(diff: &Diff) -> Option<String> {
     let files = diff.files.iter().filter(|file| file.role == Role::Settings);
     let said = files.map(|file| format!("{} {}", file.path, file.status.into_str())).collect();
-    told("This changes how later runs judge, once it is merged", said, FACTS)
+    with_list("This changes how later runs judge, once it is merged", said, FACTS)
 }
 
 /// Names the versions that become selectable and those that are hidden.

@@ -49,7 +49,7 @@ impl Device for Mock {
         &self.about
     }
 
-    fn takes(&self, work: Option<&Work>) -> bool {
+    fn supports(&self, work: Option<&Work>) -> bool {
         work.is_some()
     }
 

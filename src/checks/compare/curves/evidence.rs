@@ -46,7 +46,7 @@ impl<'a> ComparedDeviation<'a> {
         Self {
             point: bend.point,
             slow: bend.log_ratio > 0.0,
-            least: curve.least_bend,
+            least: curve.least_deviation,
             neighbours: curve.neighbours(bend),
         }
     }

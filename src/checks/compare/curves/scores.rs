@@ -39,7 +39,7 @@ pub(crate) struct TableScores {
     /// The table's curves.
     pub curve: Arc<TableCurve>,
     /// The evidence of other tables on each bend, in the order of the curve's bends.
-    pub bends: Vec<ReferenceEvidence>,
+    pub deviations: Vec<ReferenceEvidence>,
     /// Scores of the series that deviate along their whole sweep.
     pub shapes: Vec<SeriesScore>,
     /// The roughness of slices that are rough in the ratio to every other table.
@@ -67,10 +67,10 @@ impl DeviatingPoints {
 impl TableScores {
     /// The evidence of other tables on an outlier; `None` if the curve has no bend in its row.
     pub(crate) fn of_outlier(&self, outlier: &SketchOutlier) -> Option<ReferenceEvidence> {
-        let mut bends = self.curve.bends_at(outlier.hash);
+        let mut bends = self.curve.deviates_at(outlier.hash);
         bends
             .find(|(_, bend)| bend.row == outlier.outlier.row)
-            .map(|(number, _)| self.bends[number])
+            .map(|(number, _)| self.deviations[number])
     }
 
     /// Counts the points of a slice that deviate: the bends of at least `floor_ms` for whose numbers `stands_out` is
@@ -82,14 +82,14 @@ impl TableScores {
         stands_out: impl Fn(usize) -> bool,
     ) -> DeviatingPoints {
         let is_slow = |bend: &DeviatingPoint| bend.point.latency >= floor_ms as f32;
-        let bends = self.curve.bends.iter().enumerate();
+        let bends = self.curve.deviations.iter().enumerate();
         let of_slice = bends.filter(|(_, bend)| bend.slice == slice && is_slow(bend));
         let spiked = of_slice.filter(|(number, _)| stands_out(*number)).count() as u32;
         DeviatingPoints { count_deviating: spiked, scored: self.curve.slow(slice) }
     }
 
     /// Counts the points of a slice that deviate by a factor of `least` in the ratio to one other table. The number
-    /// of common points is estimated from the slice's sampled stretches.
+    /// of common points is estimated from the slice's sampled segments.
     pub(crate) fn count_deviating_from(
         &self,
         other: &KeyLatencies,
@@ -97,12 +97,12 @@ impl TableScores {
         least: f64,
         floor_ms: f64,
     ) -> DeviatingPoints {
-        let of_slice = || self.curve.stretches.iter().filter(|stretch| stretch.slice == slice);
+        let of_slice = || self.curve.segments.iter().filter(|segment| segment.slice == slice);
         let is_there =
-            |stretch: &&FivePoints| stretch.points.iter().all(|p| other.get(p.hash).is_some());
+            |segment: &&FivePoints| segment.points.iter().all(|p| other.get(p.hash).is_some());
         let shared = of_slice().filter(is_there).count() as f64 / of_slice().count().max(1) as f64;
         let points = self.spiked(slice, floor_ms, |number| {
-            let bent = ComparedDeviation::of(&self.curve, &self.curve.bends[number]);
+            let bent = ComparedDeviation::of(&self.curve, &self.curve.deviations[number]);
             by_reference(&bent, other).is_some_and(|ratio| ratio.abs() >= least.ln())
         });
         DeviatingPoints { scored: (f64::from(points.scored) * shared) as u32, ..points }
@@ -131,7 +131,7 @@ impl CurveScores {
             let others = comparable(peers, (file, sketch));
             let before = before.and_then(|before| before.get(path));
             let scores = TableScores::of(sketch.curve.clone()?, groups, others, before);
-            let TableScores { bends, shapes, roughness, rougher, .. } = &scores;
+            let TableScores { deviations: bends, shapes, roughness, rougher, .. } = &scores;
             // These figures are the basis for the choice of thresholds.
             debug!(?path, bends = bends.len(), ?shapes, ?roughness, ?rougher, "scored curves");
             Some((path.clone(), scores))
@@ -148,8 +148,8 @@ impl CurveScores {
     /// bend's number.
     pub(crate) fn shown_by(&self, file: &TableFile, bend: usize) -> Option<&str> {
         let groups = self.tables.get(&file.entry.path)?.groups.get()?;
-        let TableScores { curve, bends, .. } = self.of_table(file)?;
-        shown_by(&ComparedDeviation::of(curve, &curve.bends[bend]), groups, *bends.get(bend)?)
+        let TableScores { curve, deviations: bends, .. } = self.of_table(file)?;
+        shown_by(&ComparedDeviation::of(curve, &curve.deviations[bend]), groups, *bends.get(bend)?)
     }
 
     /// Returns true if another table has the same bend, by a factor of `least` and with another latency. Such a bend
@@ -162,7 +162,7 @@ impl CurveScores {
         bend: usize,
         least: f64,
     ) -> bool {
-        let own = ComparedDeviation::of(&scores.curve, &scores.curve.bends[bend]);
+        let own = ComparedDeviation::of(&scores.curve, &scores.curve.deviations[bend]);
         peers.elsewhere(file).any(|(_, one)| {
             let Some(other) = self.tables.get(&one.0.entry.path) else { return false };
             let told = evidence_in(&other.latencies, || other.groups(peers, one), &own);
@@ -187,9 +187,9 @@ impl TableScores {
         before: Option<&Arc<KeyLatencies>>,
     ) -> Self {
         // Bends are scored in parallel, because a pull request may change a single large table.
-        let bends = curve.bends.par_iter().with_min_len(BENDS);
+        let bends = curve.deviations.par_iter().with_min_len(BENDS);
         Self {
-            bends: bends
+            deviations: bends
                 .map(|bend| evidence(&ComparedDeviation::of(&curve, bend), groups))
                 .collect(),
             shapes: shape_scores(&curve, groups),

@@ -13,8 +13,8 @@ use crate::checks::compare::series::{
 
 /// The roughness below which a slice is smooth.
 const SMOOTH: f64 = 0.04;
-/// The least number of stretches of five points from which a slice's roughness along an axis is computed.
-const STRETCHES: usize = 20;
+/// The least number of segments of five points from which a slice's roughness along an axis is computed.
+const SEGMENTS: usize = 20;
 
 /// The deviation of a series from the other series of its slice.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,14 +34,14 @@ pub(crate) struct SeriesScore {
 pub(crate) struct Roughness {
     /// The slice's index in the sketch.
     pub slice: u32,
-    /// The median roughness over the slice's stretches of five points, in the ratio to the smoothest reference. The
-    /// roughness of a stretch is the distance of the middle point from the mean of its neighbours, as the logarithm
+    /// The median roughness over the slice's segments of five points, in the ratio to the smoothest reference. The
+    /// roughness of a segment is the distance of the middle point from the mean of its neighbours, as the logarithm
     /// of a factor. A second median uses the outer points instead of the neighbours; the smaller one is kept.
     pub median: f64,
-    /// Number of references that have enough of the slice's stretches.
+    /// Number of references that have enough of the slice's segments.
     pub references: usize,
-    /// The largest number of the slice's stretches of five points that a single reference has.
-    pub stretches: usize,
+    /// The largest number of the slice's segments of five points that a single reference has.
+    pub segments: usize,
 }
 
 /// The scores of the series that deviate.
@@ -85,20 +85,20 @@ pub(super) fn roughness<'k>(
     curve: &TableCurve,
     mut references: impl Iterator<Item = &'k KeyLatencies>,
 ) -> Vec<Roughness> {
-    let along = |(slice, stretches)| {
-        (Roughness { slice, median: f64::INFINITY, references: 0, stretches: 0 }, stretches)
+    let along = |(slice, segments)| {
+        (Roughness { slice, median: f64::INFINITY, references: 0, segments: 0 }, segments)
     };
     let mut all: Vec<(Roughness, Vec<[KeyPoint; 5]>)> =
-        stretches(curve).into_iter().map(along).collect();
+        segments(curve).into_iter().map(along).collect();
     let mut smooth: BTreeSet<u32> = BTreeSet::new();
     // The noise of two measurements does not cancel in their ratio. So a slice is smooth if its ratio to a single
     // reference is.
     while !all.is_empty()
         && let Some(reference) = references.next()
     {
-        let found = all.iter_mut().filter_map(|(one, stretches)| {
-            one.is_smooth(stretches, reference).then_some(one.slice)
-        });
+        let found = all
+            .iter_mut()
+            .filter_map(|(one, segments)| one.is_smooth(segments, reference).then_some(one.slice));
         smooth.extend(found);
         all.retain(|(one, _)| !smooth.contains(&one.slice));
     }
@@ -119,20 +119,20 @@ fn along_every_axis(all: impl Iterator<Item = Roughness>) -> Vec<Roughness> {
 
 impl Roughness {
     /// Returns true if the slice is smooth in the ratio to a reference. Otherwise its roughness is recorded.
-    fn is_smooth(&mut self, stretches: &[[KeyPoint; 5]], reference: &KeyLatencies) -> bool {
+    fn is_smooth(&mut self, segments: &[[KeyPoint; 5]], reference: &KeyLatencies) -> bool {
         let mut all = Vec::new();
         let mut smooth = [0, 0];
-        for (next, beyond) in stretches.iter().filter_map(|five| rough(five, reference)) {
+        for (next, beyond) in segments.iter().filter_map(|five| rough(five, reference)) {
             all.push((next, beyond));
             smooth[0] += usize::from(next < SMOOTH);
             smooth[1] += usize::from(beyond < SMOOTH);
-            // If more than half of all stretches are smooth, the median is. Nearly every slice ends here.
-            if all.len() >= STRETCHES && 2 * smooth[0].max(smooth[1]) > stretches.len() {
+            // If more than half of all segments are smooth, the median is. Nearly every slice ends here.
+            if all.len() >= SEGMENTS && 2 * smooth[0].max(smooth[1]) > segments.len() {
                 return true;
             }
         }
-        if all.len() >= STRETCHES {
-            self.stretches = self.stretches.max(all.len());
+        if all.len() >= SEGMENTS {
+            self.segments = self.segments.max(all.len());
             self.median = self.median.min(median(&all));
             self.references += 1;
         }
@@ -151,22 +151,22 @@ fn median(rough: &[(f64, f64)]) -> f64 {
 pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughness> {
     let mut found = Vec::new();
     let mut smooth = BTreeSet::new();
-    for (slice, stretches) in stretches(curve) {
+    for (slice, segments) in segments(curve) {
         let mut ratios = Vec::new();
         let (mut own, mut earlier) = (Vec::new(), Vec::new());
-        for five in &stretches {
+        for five in &segments {
             let Some(ratio) = rough(five, before) else { continue };
             let then = five.map(|point| before.get(point.hash));
             ratios.push(ratio);
             own.extend(off_line(five.map(|point| log(point.latency))));
             earlier.extend(off_line(then.map(|latency| latency.and_then(log))));
         }
-        if ratios.len() < STRETCHES || earlier.len() < STRETCHES {
+        if ratios.len() < SEGMENTS || earlier.len() < SEGMENTS {
             continue;
         }
         let median = median(&ratios);
         if median >= SMOOTH && upper_median(&mut own) > upper_median(&mut earlier) {
-            found.push(Roughness { slice, median, references: 1, stretches: ratios.len() });
+            found.push(Roughness { slice, median, references: 1, segments: ratios.len() });
         } else {
             smooth.insert(slice);
         }
@@ -174,12 +174,12 @@ pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughnes
     along_every_axis(found.into_iter().filter(|one| !smooth.contains(&one.slice)))
 }
 
-/// The sampled stretches of each slice and axis, if there are enough of them. A slice is listed once per axis.
-fn stretches(curve: &TableCurve) -> Vec<(u32, Vec<[KeyPoint; 5]>)> {
-    let stretches = curve.stretches.iter();
-    let along = grouped(stretches.map(|one| ((one.slice, one.axis), one.points)));
-    let enough = along.into_iter().filter(|(_, stretches)| stretches.len() >= STRETCHES);
-    enough.map(|((slice, _), stretches)| (slice, stretches)).collect()
+/// The sampled segments of each slice and axis, if there are enough of them. A slice is listed once per axis.
+fn segments(curve: &TableCurve) -> Vec<(u32, Vec<[KeyPoint; 5]>)> {
+    let segments = curve.segments.iter();
+    let along = grouped(segments.map(|one| ((one.slice, one.axis), one.points)));
+    let enough = along.into_iter().filter(|(_, segments)| segments.len() >= SEGMENTS);
+    enough.map(|((slice, _), segments)| (slice, segments)).collect()
 }
 
 fn log(latency: f32) -> Option<f64> {

@@ -53,7 +53,7 @@ pub(crate) struct OutlierLimits {
 struct CurveLimits {
     /// The factor between a point and the line of its neighbours from which on the point is compared with other
     /// tables. Below this factor in the ratio to them, other tables refute an outlier.
-    bends: f64,
+    confirmed_points: f64,
     /// The factor in the ratio to other tables from which on a point is an outlier.
     factor: f64,
     /// The least logarithm of the factor, in multiples of the tail of honest reruns.
@@ -88,7 +88,10 @@ struct ShapeLimits {
 impl<const SPIKE: bool> Judge for Outliers<SPIKE> {
     fn needs(&self) -> CheckInputs {
         let limits = &self.0;
-        let terms = |c: CurveLimits| CurveTerms { bends: c.bends, floor_ms: limits.floor_ms };
+        let terms = |c: CurveLimits| CurveTerms {
+            deviations: c.confirmed_points,
+            floor_ms: limits.floor_ms,
+        };
         let inputs = CheckInputs::of(&[Input::Peers]);
         inputs.with(Some(limits.recurs), limits.curves.map(terms))
     }
@@ -156,7 +159,7 @@ impl OutlierLimits {
             // Other tables refute an outlier if they have it, too.
             let is_acquitted = beside.is_some_and(|(limits, scores)| {
                 let evidence = scores.of_outlier(outlier).filter(|evidence| evidence.groups > 0);
-                evidence.is_some_and(|evidence| evidence.score.abs() < limits.bends.ln())
+                evidence.is_some_and(|evidence| evidence.score.abs() < limits.confirmed_points.ln())
             });
             let mut point = OutlyingPoint::in_own_table(outlier);
             if is_acquitted || self.recurs(at, file, outlier) {
@@ -177,7 +180,7 @@ impl OutlierLimits {
     ) -> Vec<OutlyingPoint> {
         let all = at.curve_scores();
         let stands_out = |number: &usize| {
-            let (bend, found) = (&scores.curve.bends[*number], scores.bends[*number]);
+            let (bend, found) = (&scores.curve.deviations[*number], scores.deviations[*number]);
             // The point's latency, or the one that its neighbours predict, whichever is longer.
             let slower = f64::from(bend.point.latency) * (-found.score).exp().max(1.0);
             let least = if slower < self.floor_ms { limits.short } else { limits.factor };
@@ -190,7 +193,7 @@ impl OutlierLimits {
         let point = |number: usize| {
             let mut point =
                 OutlyingPoint::in_ratio_to_others(scores, number, all.shown_by(file, number));
-            let key = scores.curve.bends[number].point.hash;
+            let key = scores.curve.deviations[number].point.hash;
             if !spike && self.at_level_of_peers(at, file, key, &point) {
                 return None;
             }
@@ -199,7 +202,7 @@ impl OutlierLimits {
             }
             Some(point)
         };
-        (0..scores.bends.len()).filter(stands_out).filter_map(point).collect()
+        (0..scores.deviations.len()).filter(stands_out).filter_map(point).collect()
     }
 
     /// The slow (`spike`) or fast series that deviate along their whole sweep, in slices whose other series do not

@@ -71,17 +71,17 @@ impl OutlyingPoint {
         bend: usize,
         reference: Option<&str>,
     ) -> Self {
-        let point = &scores.curve.bends[bend];
+        let point = &scores.curve.deviations[bend];
         Self {
             row: point.row,
             slice: point.slice,
             latency: f64::from(point.point.latency),
-            ratio: scores.bends[bend].score.exp(),
+            ratio: scores.deviations[bend].score.exp(),
             axes: point.axis_bits,
             by: OutlierComparison::References,
             standing: PointStanding::Alone,
             reference: reference.map(str::to_owned),
-            key: scores.curve.bend_key(bend),
+            key: scores.curve.deviation_key(bend),
         }
     }
 

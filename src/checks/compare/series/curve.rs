@@ -9,10 +9,10 @@ use crate::checks::inputs::CurveTerms;
 use crate::database::coverage::KeyCoverage;
 use crate::database::table::Keys;
 
-/// The largest number of stretches of a slice that are kept along an axis.
-const STRETCHES: usize = 512;
+/// The largest number of segments of a slice that are kept along an axis.
+const SEGMENTS: usize = 512;
 
-/// The approximate number of rows of a table that are the middle of a stretch.
+/// The approximate number of rows of a table that are the middle of a segment.
 const SAMPLE: usize = 8_192;
 
 /// The divisor of the timer's floor that gives the least latency of a kept series. It is less than the floor, since a
@@ -116,22 +116,22 @@ pub struct FivePoints {
     pub points: [KeyPoint; 5],
 }
 
-/// The bends, series and stretches that are kept of a table.
+/// The bends, series and segments that are kept of a table.
 #[derive(Debug, Clone, Default)]
 pub struct TableCurve {
     /// The factor from the line between two neighbours, up or down, from which on a point is kept. Other tables
     /// confirm a deviation from the same factor on.
-    pub least_bend: f64,
+    pub least_deviation: f64,
     /// The bends, sorted by key hash.
-    pub bends: Vec<DeviatingPoint>,
+    pub deviations: Vec<DeviatingPoint>,
     /// The neighbours of the bends: for each bend, one entry per axis.
     neighbours: Vec<AxisPoints>,
     /// The series whose latencies are at least nearly long enough for the timer.
     pub shapes: Vec<SeriesSamplePoints>,
     /// The number of points that have two neighbours and are long enough for the timer, by slice.
     slow: Vec<u32>,
-    /// A sample of stretches of each slice's series along each axis, by the hash of their middle key.
-    pub stretches: Vec<FivePoints>,
+    /// A sample of segments of each slice's series along each axis, by the hash of their middle key.
+    pub segments: Vec<FivePoints>,
     /// The names of the parts of the table's key.
     parts: Vec<String>,
     bend_keys: KeyCoverage,
@@ -176,16 +176,16 @@ impl TableCurve {
         terms: CurveTerms,
         mut slice: impl FnMut(usize) -> u32,
     ) -> Self {
-        let CurveTerms { bends: least_bend, floor_ms } = terms;
-        let mut own = Self { least_bend, ..Self::default() };
+        let CurveTerms { deviations: least_bend, floor_ms } = terms;
+        let mut own = Self { least_deviation: least_bend, ..Self::default() };
         let hash = |row: u32| rows.keys.hashes()[row as usize];
         let mut order: Vec<usize> = (0..scan.bends.len()).collect();
         order.sort_unstable_by_key(|i| (hash(scan.bends[*i].row), scan.bends[*i].row));
         // Many tables' curves are in memory at once, so the vectors are allocated in their exact size.
-        own.bends.reserve_exact(order.len());
+        own.deviations.reserve_exact(order.len());
         own.neighbours.reserve_exact(scan.bends.iter().map(|bend| bend.axes.len()).sum());
         for bend in order.iter().map(|i| &scan.bends[*i]) {
-            own.bends.push(DeviatingPoint {
+            own.deviations.push(DeviatingPoint {
                 row: bend.row,
                 slice: slice(bend.row as usize),
                 point: rows.point(bend.row),
@@ -197,7 +197,7 @@ impl TableCurve {
             own.neighbours.extend(bend.axes.iter().map(|axis| rows.around(axis)));
         }
         own.parts = rows.keys.names().map(str::to_owned).collect();
-        let bent: Vec<u32> = own.bends.iter().map(|b| b.row).collect();
+        let bent: Vec<u32> = own.deviations.iter().map(|b| b.row).collect();
         own.bend_keys = KeyCoverage::of(rows.keys, &bent);
         let is_slow = |row: &u32| rows.latency.get(*row as usize) >= floor_ms;
         let middle = |shape: &SeriesSample| shape.rows[SHAPE_POINTS / 2];
@@ -216,18 +216,18 @@ impl TableCurve {
                 own.shapes.push(SeriesSamplePoints { slice, row: middle(shape), points });
             }
         }
-        let slow = scan.stretches.iter().filter(|(_, five)| five.iter().all(is_slow));
+        let slow = scan.segments.iter().filter(|(_, five)| five.iter().all(is_slow));
         let sliced = slow.map(|(axis, five)| (slice(five[2] as usize), *axis, hash(five[2]), five));
-        let mut stretches: Vec<(u32, u8, u64, &[u32; 5])> = sliced.collect();
-        stretches.sort_unstable();
-        let along = stretches.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
-        let kept = along.flat_map(|along| along.iter().take(STRETCHES));
-        let stretch = |(slice, axis, _, five): &(u32, u8, u64, &[u32; 5])| FivePoints {
+        let mut segments: Vec<(u32, u8, u64, &[u32; 5])> = sliced.collect();
+        segments.sort_unstable();
+        let along = segments.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+        let kept = along.flat_map(|along| along.iter().take(SEGMENTS));
+        let segment = |(slice, axis, _, five): &(u32, u8, u64, &[u32; 5])| FivePoints {
             slice: *slice,
             axis: *axis,
             points: five.map(|row| rows.point(row)),
         };
-        own.stretches = kept.map(stretch).collect();
+        own.segments = kept.map(segment).collect();
         let middles: Vec<u32> = own.shapes.iter().map(|s| s.row).collect();
         own.shape_keys = KeyCoverage::of(rows.keys, &middles);
         own
@@ -245,14 +245,14 @@ impl TableCurve {
     }
 
     /// The bends at a key, with their numbers.
-    pub(crate) fn bends_at(&self, hash: u64) -> impl Iterator<Item = (usize, &DeviatingPoint)> {
-        let first = self.bends.partition_point(|b| b.point.hash < hash);
-        let from = (first..).zip(&self.bends[first..]);
+    pub(crate) fn deviates_at(&self, hash: u64) -> impl Iterator<Item = (usize, &DeviatingPoint)> {
+        let first = self.deviations.partition_point(|b| b.point.hash < hash);
+        let from = (first..).zip(&self.deviations[first..]);
         from.take_while(move |(_, b)| b.point.hash == hash)
     }
 
     /// The names and values of a bend's key, by the bend's index.
-    pub(crate) fn bend_key(&self, bend: usize) -> Vec<(String, Json)> {
+    pub(crate) fn deviation_key(&self, bend: usize) -> Vec<(String, Json)> {
         self.key(&self.bend_keys, bend)
     }
 

@@ -80,7 +80,7 @@ mod tests {
         let specs = Specs::embedded().unwrap();
         let Some(Column::Float { values, .. }) = table.column("latency") else { panic!() };
         let latency = Vals::Rows(values.into());
-        let terms = ScanTerms { outliers: Some(1.5), bends: None };
+        let terms = ScanTerms { outliers: Some(1.5), deviations: None };
         let found = scan(
             table,
             specs.tables.get("gemm_perf").unwrap(),
@@ -175,7 +175,7 @@ mod tests {
             let text = format!("gemm_dtype,m,n,k,latency\n{}\n", rows.join("\n"));
             let table = Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
             let specs = Specs::embedded().unwrap();
-            let terms = ScanTerms { outliers: None, bends: Some(1.2) };
+            let terms = ScanTerms { outliers: None, deviations: Some(1.2) };
             let latency = Vals::Rows(times.into());
             let spec = specs.tables.get("gemm_perf").unwrap();
             let found = scan(&table, spec, &latency, |_| true, |_| false, terms);

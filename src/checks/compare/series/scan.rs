@@ -29,7 +29,7 @@ pub(crate) struct ScanTerms {
     pub outliers: Option<f64>,
     /// The factor from the line between the neighbours, up or down, from which on a point is a bend; `None` if
     /// neither bends nor series are kept.
-    pub bends: Option<f64>,
+    pub deviations: Option<f64>,
 }
 
 /// A point off the line between its neighbours, along every axis on which it has two.
@@ -66,8 +66,8 @@ pub(crate) struct Scan {
     pub shapes: Vec<SeriesSample>,
     /// The rows of the series in `shapes` without both ends, series by series in the order of the sweep.
     pub inner: Vec<u32>,
-    /// Stretches of five successive rows around the sampled rows, with the number of the axis.
-    pub stretches: Vec<(u8, [u32; 5])>,
+    /// Segments of five successive rows around the sampled rows, with the number of the axis.
+    pub segments: Vec<(u8, [u32; 5])>,
 }
 
 /// A point that may be an outlier, or off the line between its neighbours (a bend).
@@ -105,7 +105,7 @@ struct SeriesWalk {
 }
 
 /// Scans a table. `latency` is in ms, one value per row; `loaded` returns true for the rows that the loader reads,
-/// `sampled` for those that are the middle of a stretch.
+/// `sampled` for those that are the middle of a segment.
 pub(crate) fn scan(
     table: &Table,
     spec: &TableSpec,
@@ -116,7 +116,7 @@ pub(crate) fn scan(
 ) -> Scan {
     let sweep = ColumnSweep::new(table, spec);
     // Only bends can be found on another axis if the first does not show them.
-    let state = if terms.bends.is_some() { ScanState::Open } else { ScanState::Settled };
+    let state = if terms.deviations.is_some() { ScanState::Open } else { ScanState::Settled };
     let states = vec![state; table.rows];
     let mut walk = SeriesWalk { terms, states, candidates: Vec::new() };
     let mut found = Scan::default();
@@ -124,7 +124,7 @@ pub(crate) fn scan(
     let is_timed = |row: u32| time(row) > 0.0 && time(row) < f64::INFINITY && loaded(row as usize);
     // If several rows have the same key, the fastest one was disturbed least.
     let is_faster = |a: u32, b: u32| time(a) < time(b);
-    let sample = 0..if terms.bends.is_some() { table.rows as u32 } else { 0 };
+    let sample = 0..if terms.deviations.is_some() { table.rows as u32 } else { 0 };
     let sample: Vec<u32> = sample.filter(|row| sampled(*row)).collect();
     let mut points = Vec::new();
     for (number, (name, axis)) in sweep.axes.iter().enumerate() {
@@ -144,16 +144,16 @@ pub(crate) fn scan(
                 time: time(*row),
             };
             points.extend(rows.iter().zip(sizes).map(point));
-            let stretches = rows.array_windows().filter(|five: &&[u32; 5]| sampled(five[2]));
-            if terms.bends.is_some() {
-                found.stretches.extend(stretches.map(|five| (number as u8, *five)));
+            let segments = rows.array_windows().filter(|five: &&[u32; 5]| sampled(five[2]));
+            if terms.deviations.is_some() {
+                found.segments.extend(segments.map(|five| (number as u8, *five)));
             }
             if number > 0 {
                 walk.other_axis(&points, bit);
                 continue;
             }
             walk.first_axis(&points, bit);
-            if terms.bends.is_some() {
+            if terms.deviations.is_some() {
                 found.add_shape(rows);
             }
         }
@@ -164,14 +164,15 @@ pub(crate) fn scan(
 
 impl ScanTerms {
     /// The logarithm of the factor from which on a point is a bend; 0 if bends are not searched.
-    fn least_bend(self) -> f64 {
-        self.bends.map_or(0.0, f64::ln)
+    fn least_deviation(self) -> f64 {
+        self.deviations.map_or(0.0, f64::ln)
     }
 
     /// The distance from the line between two neighbours, as a logarithm, from which on a point may be a candidate. An
     /// outlier differs from both neighbours by its factor, so it differs from the line by no less.
     fn candidate_distance(self) -> f64 {
-        let least = [self.outliers, self.bends].into_iter().flatten().fold(f64::INFINITY, f64::min);
+        let least =
+            [self.outliers, self.deviations].into_iter().flatten().fold(f64::INFINITY, f64::min);
         // Rounding must not hide a point that is exactly at the limit.
         least.ln() * (1.0 - 1e-9)
     }
@@ -185,7 +186,7 @@ impl SeriesWalk {
 
     /// The rows that may still become or stop being a candidate on another axis; none before the first axis.
     fn undecided_rows(&self, axis: usize) -> impl Iterator<Item = u32> {
-        let least = self.terms.least_bend();
+        let least = self.terms.least_deviation();
         let waits = move |c: &&ScanCandidate| {
             c.outlier.is_some() || c.may_bend && c.log_ratio.is_none_or(|log| log.abs() >= least)
         };
@@ -203,9 +204,9 @@ impl SeriesWalk {
             let is_off = |least: f64| off.is_none_or(|off| off.is_nan() || off.abs() >= least);
             let outlier = terms.outliers.filter(|_| is_off(screen));
             let outlier = outlier.and_then(|least| OutlierCandidate::new(points, i, least, bit));
-            let may_bend = terms.bends.is_some()
+            let may_bend = terms.deviations.is_some()
                 && is_off(screen)
-                && off.is_none_or(|off| off.abs() >= terms.least_bend());
+                && off.is_none_or(|off| off.abs() >= terms.least_deviation());
             if outlier.is_some() || (may_bend && off.is_some()) {
                 let log_ratio = off.filter(|_| may_bend);
                 let axes = [AxisNeighbours::new(points, i, bit)].into_iter().collect();
@@ -218,7 +219,7 @@ impl SeriesWalk {
 
     /// Processes a series along another axis: updates its candidates.
     fn other_axis(&mut self, points: &[SeriesPoint], bit: u8) {
-        let least_bend = self.terms.least_bend();
+        let least_bend = self.terms.least_deviation();
         for (i, point) in points.iter().enumerate() {
             match self.states[point.row as usize] {
                 ScanState::Settled => {}
@@ -244,7 +245,7 @@ impl SeriesWalk {
     /// Adds the candidates that are outliers or bends, by row.
     fn finish(mut self, found: &mut Scan) {
         let least = self.terms.outliers.unwrap_or(f64::INFINITY);
-        let least_bend = self.terms.least_bend();
+        let least_bend = self.terms.least_deviation();
         self.candidates.sort_unstable_by_key(|candidate| candidate.row);
         for ScanCandidate { row, outlier, may_bend, log_ratio, axes } in self.candidates {
             if let Some(outlier) = outlier.filter(|o| o.point.axes != 0 && o.factor() >= least) {

@@ -49,7 +49,7 @@ impl<'a> ProfileContext<'a> {
     /// A clause on a pinned file that is missing or does not have `digest`; `None` if it is right.
     fn unmet(&self, pinned: &PinnedFile, digest: &str) -> Option<String> {
         let catalog = self.state.catalog;
-        let beside = catalog.beside.iter();
+        let beside = catalog.other_files.iter();
         match pinned {
             PinnedFile::SystemYaml => {
                 let mut yaml = beside.filter(|(_, role)| *role == Role::System);
@@ -77,7 +77,7 @@ impl<'a> ProfileContext<'a> {
     fn other_files(&self, document: &Profile) -> Vec<String> {
         let State { catalog, source, .. } = self.state;
         let tables = catalog.tables.iter().map(|table| &table.entry);
-        let files = catalog.beside.iter().map(|(entry, _)| entry).chain(tables);
+        let files = catalog.other_files.iter().map(|(entry, _)| entry).chain(tables);
         let all = Profile::documents(catalog).filter_map(|e| Profile::read(source, e).ok());
         let all: Vec<(String, String)> = all.flat_map(|document| document.listed).collect();
         let folder = format!("{}/", self.entry.folder());
