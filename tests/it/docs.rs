@@ -1,4 +1,5 @@
-//! Every command in the README and in docs/ runs, and every workflow names what there is.
+//! Every command in the README and in docs/ runs, every workflow names what there is, and the guides for contributors
+//! name paths that exist.
 //!
 //! A fence's info string says what a block needs: `sh` runs on a small repository of synthetic rows;
 //! `sh gpu`, `sh planner`, `sh build` and `sh traces` need what a test has not, so that their flags alone are read.
@@ -8,6 +9,7 @@ use std::process::{Command, Output};
 
 use crate::common::{self, BINARY, SHIPPED, Tree, gemm};
 use perfdb_gate::findings::waiver::Waivers;
+use regex::Regex;
 use serde_json::Value;
 
 /// A fenced block.
@@ -295,9 +297,34 @@ fn the_table_of_outputs_names_the_commands_that_have_them() {
     assert!(rows > 12, "{rows}");
 }
 
+/// The paths of this repository that a text names, in blocks of code, too.
+fn named_paths(text: &str) -> Vec<&str> {
+    let folders = "benches|charts|docs|fuzz|rules|selftest|src|tests";
+    let path = Regex::new(&format!(r"(?:^|[^\w./-])((?:{folders})/[\w./-]*)")).unwrap();
+    let found = path.captures_iter(text).filter_map(|found| found.get(1));
+    found.map(|path| path.as_str().trim_end_matches('.')).collect()
+}
+
+#[test]
+fn the_guides_name_paths_that_exist() {
+    for (page, least) in [("CONTRIBUTING.md", 60), ("docs/architecture.md", 60)] {
+        let text = std::fs::read_to_string(page).unwrap();
+        let paths = named_paths(&text);
+        assert!(paths.len() > least, "{page}: {}", paths.len());
+        let wrong: Vec<&&str> = paths.iter().filter(|path| !Path::new(path).exists()).collect();
+        assert!(wrong.is_empty(), "{page}: {wrong:?}");
+    }
+}
+
+#[test]
+fn paths_are_found_in_sentences_and_blocks() {
+    let text = "It is `src/lib.rs`.\n```text\n  rules/tables/<family>.yaml and .perfdb-gate/rules/x.yaml\n```";
+    assert_eq!(named_paths(text), ["src/lib.rs", "rules/tables/"]);
+}
+
 #[test]
 fn links_lead_somewhere() {
-    for page in pages() {
+    for page in pages().into_iter().chain(["CONTRIBUTING.md".into()]) {
         let text = std::fs::read_to_string(&page).unwrap();
         for (at, _) in text.match_indices("](") {
             let target = text[at + 2..].split(')').next().unwrap();
