@@ -53,7 +53,7 @@ pub(crate) struct OutlierLimits {
 struct CurveLimits {
     /// The factor between a point and the line of its neighbours from which on the point is compared with other
     /// tables. Below this factor in the ratio to them, other tables refute an outlier.
-    confirmed_points: f64,
+    bends: f64,
     /// The factor in the ratio to other tables from which on a point is an outlier.
     factor: f64,
     /// The least logarithm of the factor, in multiples of the tail of honest reruns.
@@ -88,10 +88,7 @@ struct ShapeLimits {
 impl<const SPIKE: bool> Judge for Outliers<SPIKE> {
     fn needs(&self) -> CheckInputs {
         let limits = &self.0;
-        let terms = |c: CurveLimits| CurveTerms {
-            deviations: c.confirmed_points,
-            floor_ms: limits.floor_ms,
-        };
+        let terms = |c: CurveLimits| CurveTerms { deviations: c.bends, floor_ms: limits.floor_ms };
         let inputs = CheckInputs::of(&[Input::Peers]);
         inputs.with(Some(limits.recurs), limits.curves.map(terms))
     }
@@ -144,7 +141,7 @@ impl OutlierLimits {
             self.curves.and_then(|limits| Some((limits, at.curve_scores().of_table(file)?)));
         let mut points = Vec::new();
         if let Some((limits, scores)) = beside {
-            points = self.bends(at, file, (limits, scores), spike);
+            points = self.confirmed_points(at, file, (limits, scores), spike);
         }
         let rows: BTreeSet<u32> = points.iter().map(|point| point.row).collect();
         if let Some((limits, scores)) = beside {
@@ -159,7 +156,7 @@ impl OutlierLimits {
             // Other tables refute an outlier if they have it, too.
             let is_acquitted = beside.is_some_and(|(limits, scores)| {
                 let evidence = scores.of_outlier(outlier).filter(|evidence| evidence.groups > 0);
-                evidence.is_some_and(|evidence| evidence.score.abs() < limits.confirmed_points.ln())
+                evidence.is_some_and(|evidence| evidence.score.abs() < limits.bends.ln())
             });
             let mut point = OutlyingPoint::in_own_table(outlier);
             if is_acquitted || self.recurs(at, file, outlier) {
@@ -171,7 +168,7 @@ impl OutlierLimits {
     }
 
     /// The slow (`spike`) or fast points whose deviation enough groups of references confirm.
-    fn bends(
+    fn confirmed_points(
         &self,
         at: &CrossContext<'_>,
         file: &TableFile,
