@@ -22,7 +22,7 @@ fn the_help_of_every_command_reads_as_shown() {
 
 /// The help of a command begins with an example; options that select tables come before those for outputs.
 #[test]
-fn the_help_of_the_main_commands_is_short_and_begins_with_an_example() {
+fn the_help_of_the_main_commands_is_short_and_starts_with_an_example() {
     for command in ["validate", "sanity", "remeasure"] {
         let help = run(&[command, "--help"]).out();
         assert!(help.lines().count() <= 90, "{command} has {} lines", help.lines().count());
@@ -41,7 +41,7 @@ fn the_help_of_the_main_commands_is_short_and_begins_with_an_example() {
 /// One state is `--ref`, two are `--base-ref` and `--head-ref`, `--since` is what changed, and `--settings-ref` has
 /// the settings: no command has another name for a commit.
 #[test]
-fn commits_have_the_same_names_in_every_command() {
+fn flags_for_commits_have_the_same_names_in_every_command() {
     let mut seen = 0;
     for command in commands() {
         let help = run(&[&command, "--help"]).out();
@@ -60,7 +60,7 @@ fn commits_have_the_same_names_in_every_command() {
 }
 
 #[test]
-fn other_spellings_of_a_commit_work_and_are_not_listed() {
+fn other_names_of_commit_flags_are_accepted_and_not_listed() {
     let unknown = "unexpected argument";
     for (command, flag, more) in
         [("sanity", "--ref", Some("--base-ref=HEAD")), ("explore", "--head-ref", None)]

@@ -118,7 +118,7 @@ fn unknown(text: &str, known: &BTreeSet<String>) -> Vec<String> {
 }
 
 #[test]
-fn every_quoted_name_and_file_is_there() {
+fn every_name_and_file_quoted_on_the_pages_exists() {
     let known = words();
     let of_text = |(at, text): &(String, String)| {
         unknown(text, &known).into_iter().map(|name| format!("{at}: {name}")).collect::<Vec<_>>()
@@ -130,7 +130,7 @@ fn every_quoted_name_and_file_is_there() {
 }
 
 #[test]
-fn a_name_that_is_gone_is_seen() {
+fn a_quoted_name_that_does_not_exist_is_found() {
     let known = ["json-lines", "rules"].map(str::to_owned).into();
     let seen = |text: &str| unknown(text, &known);
     assert_eq!(seen("`json-lines`, not `no-such-rule`"), ["no-such-rule"]);
@@ -140,7 +140,7 @@ fn a_name_that_is_gone_is_seen() {
 }
 
 #[test]
-fn every_named_command_and_flag_is_one() {
+fn every_command_and_flag_named_on_the_pages_exists() {
     let commands = commands();
     assert!(commands.len() > 15, "{commands:?}");
     let called = Regex::new(r"`perfdb-gate ([a-z]+)((?:[^`\n]|\n[^`\n])*)`").unwrap();
@@ -259,7 +259,7 @@ fn grouped(n: u64) -> String {
 }
 
 #[test]
-fn figures_are_those_of_the_code() {
+fn figures_on_the_pages_equal_the_constants_of_the_code() {
     for (page, before, after, file, name, unit) in FIGURES {
         let text = std::fs::read_to_string(page).unwrap();
         let text = text.replace("\n    /// ", " ").replace('\n', " ");
