@@ -168,7 +168,24 @@ fn every_command_and_flag_named_on_the_pages_exists() {
 }
 
 /// Figures of pages and help texts: the file, the words before and after the figure, and the constant with its unit.
-const FIGURES: [(&str, &str, &str, &str, &str, u64); 12] = [
+const FIGURES: [(&str, &str, &str, &str, &str, u64); 15] = [
+    ("src/jobs/waive.rs", "YYYY-MM-DD; ", " days from today", "src/jobs/waive.rs", "DAYS", 1),
+    (
+        "src/cli/measure.rs",
+        "Tables that are not judged, ",
+        " points each",
+        "src/jobs/remeasure/mod.rs",
+        "CONTROL_POINTS",
+        1,
+    ),
+    (
+        "src/cli/validate.rs",
+        "without it, more than ",
+        " are grouped by cause",
+        "src/report/triage.rs",
+        "GLANCE",
+        1,
+    ),
     (
         "docs/sanity.md",
         "Most comments have at most ",
@@ -256,6 +273,17 @@ fn constant(file: &str, name: &str) -> u64 {
 /// A number with a comma before every three digits.
 fn grouped(n: u64) -> String {
     if n < 1000 { n.to_string() } else { format!("{},{:03}", grouped(n / 1000), n % 1000) }
+}
+
+/// Replaces the figures of help texts that repeat a constant, and default numbers, by `[n]`.
+pub(crate) fn without_figures(help: &str) -> String {
+    let default = Regex::new(r"\[default: \d+\]").unwrap();
+    let mut help = default.replace_all(help, "[default: [n]]").into_owned();
+    for (_, before, after, file, name, unit) in FIGURES.iter().filter(|f| f.0.starts_with("src/")) {
+        let figure = grouped(constant(file, name) / unit);
+        help = help.replace(&format!("{before}{figure}{after}"), &format!("{before}[n]{after}"));
+    }
+    help
 }
 
 #[test]

@@ -112,15 +112,13 @@ fn pages_have_no_forbidden_phrase() {
 
 #[test]
 fn help_texts_have_no_forbidden_phrase() {
-    let snapshots = std::fs::read_dir("tests/it/snapshots").unwrap().map(|e| e.unwrap().path());
-    let mut help: Vec<_> = snapshots
-        .filter(|path| {
-            path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("it__help__"))
-        })
-        .collect();
-    help.sort();
-    assert!(help.len() > 10);
-    wrong_texts(help.iter().map(|path| (path.as_path(), std::fs::read_to_string(path).unwrap())));
+    let commands = crate::common::commands();
+    assert!(commands.len() > 10);
+    let help = |command: &str| crate::common::run(&[command, "--help"]).out();
+    let program = ("--help", crate::common::run(&["--help"]).out());
+    let all = commands.iter().map(|command| (command.as_str(), help(command))).chain([program]);
+    let all: Vec<(&str, String)> = all.collect();
+    wrong_texts(all.into_iter().map(|(command, text)| (Path::new(command), text)));
 }
 
 /// The texts of string literals in a source file that people may read: those with two words or more, before
