@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn reruns_count_and_mixed_kernels_do_not() {
+    fn tables_of_mixed_kernels_are_left_out_of_the_noise() {
         let mixed = |i: usize| if i.is_multiple_of(10) { 3.0 } else { honest(i) };
         let noise = learn(vec![
             repeats("a", 0.5, honest),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn every_latency_has_a_band() {
+    fn every_latency_has_a_noise_band() {
         let noise = learn(vec![repeats("a", 0.5, honest), repeats("b", 0.03, honest)]);
         assert!(noise.tables.is_empty(), "two tables are too few for figures of their own");
         for latency in [1e-4, 0.03, 0.5, 1e3] {

@@ -144,7 +144,7 @@ mod tests {
     use super::Exit;
 
     #[test]
-    fn a_failure_outweighs_findings_and_those_an_inconclusive_run() {
+    fn a_failure_outweighs_findings_and_findings_outweigh_an_inconclusive_run() {
         let mut endings = [Exit::Clean, Exit::Findings, Exit::Failed, Exit::Inconclusive];
         endings.sort();
         assert_eq!(endings.map(Exit::code), [0, 3, 1, 2]);

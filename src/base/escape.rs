@@ -96,7 +96,7 @@ mod tests {
     use super::{clean, file_stem, inert_json};
 
     #[test]
-    fn hostile_names_are_inert() {
+    fn control_characters_and_workflow_commands_are_escaped() {
         assert_eq!(clean("a\x1b[31mb\nc\u{202e}"), "a\\u{1b}[31mb\\u{a}c\\u{202e}");
         assert_eq!(clean(" ::error::x"), " \\u{3a}:error::x");
         assert_eq!(clean("a##[add-mask]b"), "a##\\u{5b}add-mask]b");
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_files_are_plain_and_stay_apart() {
+    fn file_names_are_plain_and_distinct() {
         let name = |part: &str| file_stem(&["h200", part], "__");
         assert_eq!(name("0.24.0+cu130"), "h200__0.24.0+cu130");
         assert!(name("a/../b").starts_with("h200__a_.._b-") && name("a/../b") != name("a:..:b"));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn json_that_is_inert_is_the_same_document() {
+    fn escaped_json_is_the_same_document() {
         let text = "a\u{9b}\u{202e}\u{e0041}##[debug]\u{7f}\"\\";
         let inert = inert_json(&serde_json::to_string_pretty(&[text]).unwrap());
         assert_eq!(

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_has_the_places_of_its_hashes_in_their_order() {
+    fn a_sample_lists_the_positions_of_small_hashes_in_order() {
         let mut random = Random::new(7);
         for count in [0, 1, BLOCK, 3 * BLOCK + 5] {
             let hashes: Vec<u64> = (0..count).map(|_| random.below(10) as u64).collect();

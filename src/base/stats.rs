@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_those_of_the_tables_of_the_sign_test() {
+    fn ranks_of_a_median_s_interval_equal_published_tables_of_the_sign_test() {
         // Values from tables of the sign test, for 95 %.
         for (count, lower) in [(6, 1), (10, 2), (16, 4), (20, 6), (40, 14)] {
             assert_eq!(rank(count, 0.95), Some(lower), "{count}");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_lie_between_values() {
+    fn quantiles_are_interpolated_between_values() {
         assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.5), 2.0);
         assert_eq!(quantile(&[1.0, 2.0], 0.5), 1.5);
         assert_eq!(quantile(&[3.0], 0.95), 3.0);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn nearest_ranks_and_upper_medians_are_values() {
+    fn nearest_ranks_and_upper_medians_are_values_of_the_sample() {
         let ten: Vec<f64> = (1..=10).map(f64::from).collect();
         assert_eq!(nearest_rank(&ten, 0.95), Some(10.0));
         assert_eq!(nearest_rank(&ten, 0.5), Some(5.0));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_medians_error_follows_from_the_quartiles() {
+    fn the_error_of_a_median_follows_from_the_quartiles() {
         let values: Vec<f64> = (1..=9).rev().map(f64::from).collect();
         assert_eq!(middle_half(&values), 4.0);
         assert!(near(middle_half(&[1.0, 2.0, 3.0, 4.0]), 1.5), "definition 7: 1.75 to 3.25");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_follow_the_binomial() {
+    fn the_probability_of_a_count_is_binomial() {
         // Sums of C(20, i) pⁱ (1 - p)²⁰⁻ⁱ in exact arithmetic.
         assert!(near(at_least(4, 20, 0.05), 0.0159), "{}", at_least(4, 20, 0.05));
         assert!(near(at_least(8, 20, 0.17), 0.0127), "{}", at_least(8, 20, 0.17));
@@ -228,13 +228,13 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_rounded_to_its_last_digit() {
+    fn the_rounding_error_of_a_value_is_half_its_last_digit() {
         let halves = [half_unit(1.25), half_unit(20.0), half_unit(f64::NAN)];
         assert!((halves[0] - 0.005).abs() < 1e-12 && halves[1..] == [0.5, 0.0], "{halves:?}");
     }
 
     #[test]
-    fn a_column_is_rounded_to_decimals_or_to_digits() {
+    fn the_rounding_of_a_column_is_in_decimals_or_in_digits() {
         let of = |values: &[f64]| half_units(&values.iter().copied().map(Some).collect::<Vec<_>>());
         let near = |got: Vec<f64>, wanted: &[f64]| {
             assert_eq!(got.len(), wanted.len());

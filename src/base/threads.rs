@@ -56,14 +56,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_keep_the_order_of_the_items() {
+    fn results_of_parallel_work_keep_the_order_of_the_items() {
         let items: Vec<usize> = (0..100).collect();
         let doubled: Vec<usize> = (0..100).map(|i| i * 2).collect();
         assert_eq!(map_largest_first(&items, |i| *i, |i| i * 2), doubled);
     }
 
     #[test]
-    fn the_largest_items_are_worked_on_first() {
+    fn the_largest_items_are_processed_first() {
         let seen = Mutex::new(Vec::new());
         let work = |item: &&'static str| seen.lock().unwrap().push(*item);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

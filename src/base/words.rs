@@ -82,7 +82,7 @@ mod tests {
     use super::Figure;
 
     #[test]
-    fn figures_can_be_read_however_large_or_small() {
+    fn very_large_and_very_small_figures_are_short() {
         let shown = |value| [format!("{:.1}", Figure(value)), Figure(value).to_string()];
         assert_eq!(shown(12.345), ["12.3", "12.345"]);
         assert_eq!(shown(0.0), ["0.0", "0"]);

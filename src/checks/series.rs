@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_series_differ_in_one_size_and_are_in_its_order() {
+    fn rows_of_a_series_differ_along_one_axis_and_are_ascending() {
         let mut rows = Vec::new();
         for m in [4, 1, 2] {
             for n in [64, 128, 32] {
@@ -290,7 +290,7 @@ mod tests {
     /// Synthetic: rows in random order, some repeated, some without a size or latency. The larger table has more rows
     /// than are sampled.
     #[test]
-    fn series_are_whole_and_have_the_first_row_of_each_size() {
+    fn a_series_is_complete_and_has_the_first_row_of_each_size() {
         let mut random = Random::new(9);
         for (rows, sizes) in [(600, 12), (3 * ROWS, 60)] {
             let row = |_| [0; 3].map(|_| random.below(sizes) as i64 - 1);

@@ -78,7 +78,7 @@ pub struct GateArgs {
     /// Seed of the random draw.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "draw", help_heading = "Output")]
     pub seed: u64,
-    /// Print every finding; without it, more than ten are grouped by cause.
+    /// Print every finding; without it, more than 10 are grouped by cause.
     #[arg(long, help_heading = "Output")]
     pub full: bool,
     /// Write all rows of each finding to a folder as CSV: one file per finding, and findings.csv.

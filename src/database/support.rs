@@ -106,7 +106,7 @@ mod tests {
         "HuggingFaceID,Architecture,System,Backend,Version,Mode,Status,ErrMsg,Command";
 
     #[test]
-    fn a_pass_is_from_silicon_by_its_source_or_its_command() {
+    fn a_pass_is_from_silicon_if_its_source_or_command_says_so() {
         let line = "a/b,Llama,s,vllm,1,agg";
         let text = format!(
             "{HEAD},Source\n{line},PASS,,x,silicon\n{line},PASS,,x --database-mode SILICON,xshape\n\
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_matrix_is_said() {
+    fn an_invalid_support_matrix_is_refused_with_the_reason() {
         let of = |text: &str| Matrix::parse("s", text.as_bytes()).unwrap_err().to_string();
         assert!(of("a,b\n1,2\n").contains("missing field"));
         assert!(of(&format!("{HEAD}\na,b,s,vllm\n")).contains("line: 2"));

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn growth_and_worse_is_new_less_is_not() {
+    fn a_finding_with_more_rows_or_a_worse_severity_is_new() {
         let finding = |rows, severity| Finding::on_path("r", severity, "p", "m").rows(rows);
         let baseline = Baseline::of(&[finding(5, Severity::Warning)]);
         let baseline = Baseline::parse(&baseline.text()).unwrap();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_frozen_is_known() {
+    fn a_finding_in_the_baseline_is_not_new() {
         // Rows that are counted in `all_rows` but not in `rows`.
         let told = Finding {
             all_rows: Some(9),

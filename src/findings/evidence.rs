@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typed_evidence_and_figures_are_one_map() {
+    fn typed_evidence_and_figures_are_written_as_one_map() {
         let limit = Explanation::Limit { id: "mla".into(), reason: "No kernel.".into() };
         let slice = BTreeMap::from([("dtype".to_owned(), "fp8".to_owned())]);
         let mut evidence = Evidence {

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_worse_or_more_was_not_there() {
+    fn a_worse_severity_or_a_further_part_makes_a_finding_new() {
         let warning = || finding(Severity::Warning).parts(["a", "b"]);
         let base = base(vec![warning()]);
         let is_new = |finding: Finding| base.novelty(&finding) == Novelty::New;
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_is_the_same_in_another_layout() {
+    fn the_subject_of_a_finding_is_the_same_in_another_layout() {
         let on = |path: &str, family| {
             let finding = Finding::on_path("r", Severity::Error, path, "m").at(&place(family));
             Subject::of(&Finding { table: Some("gemm_perf".into()), ..finding })
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sidecar_of_a_family_that_lies_elsewhere_now_has_moved() {
+    fn a_sidecar_whose_family_folder_changed_is_moved() {
         let at = |family: &str| {
             let path = format!("systems/data/x/{family}/vllm/1/reuse.yaml");
             let finding = Finding::on_path("r", Severity::Error, &path, "m");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_is_repaired_where_its_rows_are_no_longer_named() {
+    fn a_finding_is_repaired_if_its_rows_are_no_longer_named() {
         let on_rows = |rows: &[usize]| {
             let finding = Finding::on_path("r", Severity::Error, "t", "m").at(&place(None));
             let finding = Finding { table: Some("t".into()), ..finding };

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_rows_are_most_of_a_table() {
+    fn a_change_of_all_rows_is_a_change_of_most_rows() {
         let all = Reads::all();
         assert!(RowChange::All.is_most(60, &all) && judged_anew().is_most(60, &all));
         assert!(!RowChange::Untouched.is_most(60, &all));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn new_rows_and_others_share_no_row_and_miss_none() {
+    fn every_row_of_a_hit_is_either_new_or_known() {
         let file = file();
         let rows = |change: &RowChange| {
             settled(errors(&file, &[0, 1, 2]), &RowStates::new(change, &Reads::all()))
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_known_if_the_base_has_a_hit_on_its_key_that_is_as_bad() {
+    fn a_row_is_known_if_the_base_has_an_equally_severe_hit_on_its_key() {
         let file = file();
         let change = judged_anew();
         let states = |before: &[(usize, Severity)]| {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_rows_name_a_finding() {
+    fn a_finding_names_its_worst_rows() {
         let file = file();
         let graded = hit(&file, &[(0, Severity::Warning), (1, Severity::Error)]);
         let found = graded.settle(&RowStates::unjudged());
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_come_repeat_those_that_were_there() {
+    fn added_rows_are_the_copies_of_existing_rows() {
         let file = file();
         let groups = || [&[0, 4][..], &[1, 2, 3], &[5, 6]].map(KeyRows::from_slice).to_vec();
         let settled = |change: &RowChange| {

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiver_holds_for_its_rule_path_predicate_and_time() {
+    fn a_waiver_applies_to_its_rule_path_and_condition_until_its_date() {
         let waivers = Waivers::parse("w", FILE).unwrap();
         let mut findings = [finding("x/a/t", 5), finding("x/a/t", 6), finding("x/b/t", 5)];
         let applied = waivers.apply(&mut findings, "2030-01-31".parse().unwrap()).unwrap();
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_no_finding_has_is_an_error_with_the_nearest() {
+    fn an_unknown_name_in_a_waiver_is_an_error_that_suggests_the_nearest() {
         let waivers = Waivers::parse("w", &FILE.replace("rows <= 5", "worst_ratoi < 5")).unwrap();
         let mut findings = [finding("x/a/t", 5).evidence("worst_ratio", 2.0)];
         let error =
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unsigned_waiver_is_refused() {
+    fn a_waiver_without_approval_is_refused() {
         let unsigned = FILE.replace("approved_by: me", "approved_by: ''");
         assert_eq!(
             Waivers::parse("w", &unsigned).unwrap_err().to_string(),

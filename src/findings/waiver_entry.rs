@@ -77,7 +77,7 @@ mod tests {
     use crate::findings::Severity;
 
     #[test]
-    fn an_entry_is_added_to_a_file_as_it_is_written() {
+    fn a_waiver_is_appended_to_a_file_without_changing_the_rest() {
         let finding = Finding::on_path("r", Severity::Error, "a/[b]/t", "m").rows(3);
         let until = "2027-12-31".parse().unwrap();
         let entry = WaiverEntry {

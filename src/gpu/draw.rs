@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn strata_hold_every_row_once_by_latency() {
+    fn every_row_is_in_one_stratum_of_similar_latency() {
         let strata = rows();
         assert_eq!(strata.len(), 20);
         assert!(strata[..10].iter().all(|s| s.rows.len() == 40 && s.slice == "a"));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draw_is_spread_and_depends_on_the_seed_alone() {
+    fn a_sample_covers_all_strata_and_depends_only_on_the_seed() {
         let strata = rows();
         let one = drawn_rows(&strata, 20, 1, |_| true);
         assert_eq!(one, drawn_rows(&strata, 20, 1, |_| true));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_replaced_and_counted() {
+    fn a_sampled_row_that_does_not_fit_is_replaced_and_counted() {
         let strata = rows();
         let draw = drawn_rows(&strata, 40, 3, |row| row % 2 == 0);
         assert_eq!(draw.points.len(), 40);

@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn controls_are_few_if_a_call_is_slow_and_have_no_power() {
+    fn slow_calls_have_fewer_control_points_and_none_measures_power() {
         let point = Point { power: true, ..Point::synthetic() };
         let controls = controls(&vec![(point, None); 8]);
         assert!(controls.len() == 5 && controls.iter().all(|control| !control.power));

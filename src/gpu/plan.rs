@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_grid_is_refused() {
+    fn an_invalid_grid_is_refused_with_the_reason() {
         for (grid, why) in [
             (" []", "is empty"),
             ("- {m: [1]}\n- {n: [1]}", "different columns"),

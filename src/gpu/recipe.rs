@@ -216,7 +216,7 @@ recipes:
 ";
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn a_recipe_with_contradictory_limits_is_refused() {
         let fault = |from: &str, to: &str| {
             assert!(RECIPES.contains(from), "{from}");
             crate::base::yaml::parse::<Recipes>(&RECIPES.replace(from, to)).unwrap().fault()

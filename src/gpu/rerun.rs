@@ -223,7 +223,7 @@ mod tests {
     const HEAD: &str = "schema: perfdb-gate/rerun/v1\nabout: synthetic\noperations:\n- {system: h200_sxm, family: gemm, backend: vllm, version: 0.24.0, table: gemm_perf, points: ";
 
     #[test]
-    fn points_are_rows() {
+    fn the_points_of_a_rerun_list_are_the_rows_of_a_table() {
         let text = format!(
             "{HEAD}[{{key: {{m: 1, gemm_dtype: bfloat16}}, reason: r}}, {{key: {{m: 2, gemm_dtype: fp8}}, reason: r, latency_ms: 0.5}}]}}\n"
         );
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_rows_is_refused() {
+    fn an_invalid_rerun_list_is_refused_with_the_reason() {
         for (points, why) in [
             ("[]", "has no points"),
             ("[{key: {}, reason: r}]", "at least one"),

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_its_line() {
+    fn an_invalid_runner_entry_is_refused_with_its_line() {
         let read = |entry: &str| -> Result<Runners, String> {
             let text = format!(
                 "vllm:\n  requires: vllm==0.24.0\n  calls:\n  - tables: [t]\n    {entry}\n"
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_compared_as_python_compares_them() {
+    fn version_requirements_are_compared_as_in_python() {
         let met = |need: &str, version: &str| {
             Requirement::try_from(need.to_owned()).unwrap().is_met(version)
         };

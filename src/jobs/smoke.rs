@@ -37,7 +37,7 @@ mod tests {
     use super::run;
 
     #[test]
-    fn both_streams_and_the_exit_status_are_recorded() {
+    fn output_and_exit_status_of_a_smoke_command_are_recorded() {
         let smoke = run("echo one; echo two >&2; exit 3").unwrap();
         assert_eq!((smoke.passed, smoke.output.as_str()), (false, "one\ntwo"));
         assert!(smoke.ended.contains('3'), "{}", smoke.ended);

@@ -170,13 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_hangs_is_given_up() {
+    fn a_planner_that_does_not_answer_in_time_is_abandoned() {
         let why = session("sleep 60").1.ask::<Value>(&json!({}), Duration::from_millis(50));
         assert!(matches!(why, Err(SessionFailure::Silent(_))), "{why:?}");
     }
 
     #[test]
-    fn a_reply_is_the_next_json_line() {
+    fn the_planner_s_reply_is_the_next_line_of_json() {
         let reply = asked("read line; echo a word; echo '{\"ok\": 1}'").unwrap();
         assert_eq!(reply, json!({"ok": 1}));
         let why = asked("read line; echo '{\"ms\": NaN}'");
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_process_is_isolated_and_its_folder_is_empty() {
+    fn the_planner_runs_isolated_in_an_empty_folder() {
         let script = "read line; printf '{\"args\": \"%s\", \"files\": \"%s\", \"env\": \"%s\"}\\n' \"$1\" \"$(ls)\" \
                       \"$(env | cut -d= -f1 | sort | tr '\\n' ' ')\"";
         let reply = asked(script).unwrap();

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_is_shown_in_a_terminal_and_as_markdown() {
+    fn a_document_is_rendered_for_terminals_and_as_markdown() {
         let mut document = Document::new("Status");
         document.paragraph("2 tables");
         let rows = [["a_b", "12"], ["x|`y`", "3"]].map(|row| row.map(str::to_owned).to_vec());

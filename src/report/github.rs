@@ -61,7 +61,7 @@ mod tests {
     use crate::base::escape::clean;
 
     #[test]
-    fn no_command_starts_within_another() {
+    fn workflow_commands_cannot_be_nested() {
         let escaped = clean("5 %\r\n::error::x");
         assert_eq!(data(&escaped), "5 %25\\u{d}\\u{a}::error::x");
         assert_eq!(property(&clean("a,b::c\n%0A")), "a%2Cb%3A%3Ac\\u{a}%250A");

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_says_the_worst_and_counts() {
+    fn a_cell_of_the_map_shows_the_worst_severity_and_counts() {
         let mut cell = HealthCell::default();
         assert_eq!((cell.with_texts().worst, cell.with_texts().short.as_str()), ("ok", "ok"));
         cell.count(Severity::Info);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_systems_yaml_is_a_finding_on_the_system() {
+    fn a_finding_on_a_system_s_yaml_is_counted_for_the_system() {
         let on = |path: &str| {
             let finding = Finding::on_path("r", Severity::Error, path, "m");
             system_of(&finding).map(str::to_owned)

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_inert_and_the_script_is_ours_alone() {
+    fn names_in_a_page_are_escaped_and_only_the_built_in_script_runs() {
         let hostile = "</script><script>alert(1)</script>\"'`${x}{{ x }}\u{202e}\u{2028}";
         let mut finding =
             Finding::on_path(hostile, Severity::Error, hostile, hostile).evidence(hostile, hostile);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn charts_stand_in_the_page_as_they_are() {
+    fn charts_are_embedded_in_the_page_unchanged() {
         let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><title>1 ms</title></svg>".to_owned();
         let page = rendered(Vec::new(), &[drawing(svg.clone())]);
         assert!(page.contains(&svg) && page.contains("a &lt; b"));

@@ -185,14 +185,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_a_relative_reference() {
+    fn a_path_in_sarif_is_a_relative_uri() {
         assert_eq!(uri("systems/data/a_b-1.0~/x.txt"), "systems/data/a_b-1.0~/x.txt");
         assert_eq!(uri("c:\\a b%?#é"), "c%3A%5Ca%20b%25%3F%23%C3%A9");
         assert_eq!(uri(""), ".");
     }
 
     #[test]
-    fn a_message_holds_no_link() {
+    fn a_message_in_sarif_has_no_link() {
         assert_eq!(message("[a](https://b)"), "[a] (https://b)");
     }
 }

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_its_styles_is_the_same_text() {
+    fn removing_styles_keeps_the_text() {
         let link = linked("5 %", Some("https://example.com/a#b"));
         let text = format!("{} — {}\n", styled(RED, "FAIL"), styled(DIM, format!("{link} … × –")));
         assert!(text.starts_with("\x1b["), "{text:?}");

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_keeps_its_values_and_whole_words() {
+    fn a_shortened_row_keeps_its_measured_values_and_whole_words() {
         let key = ["num_tokens=4096"; 20].join(" ");
         let shown = row(&format!("row 3: {key} → latency_ms=0.25 ratio=2"));
         assert!(shown.ends_with("num_tokens=4096 … → latency_ms=0.25 ratio=2"), "{shown}");

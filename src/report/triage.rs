@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_ranked_by_severity_and_rows() {
+    fn causes_are_ordered_by_severity_and_rows() {
         let findings = [
             finding("duplicate-key", Severity::Warning, "0.1", 900),
             finding("device-mismatch", Severity::Error, "0.1", 5),

@@ -24,7 +24,7 @@ mod tests {
     use crate::base::escape::clean;
 
     #[test]
-    fn text_is_inert() {
+    fn markup_and_control_characters_in_xml_are_escaped() {
         assert_eq!(
             xml(&clean("]]><a b='\"'>&\0\u{ffff}")),
             "]]&gt;&lt;a b=&apos;&quot;&apos;&gt;&amp;\\u{0}\\u{ffff}"

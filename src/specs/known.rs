@@ -196,12 +196,12 @@ mod tests {
     use super::{KnownSystems, TableSpecs};
 
     #[test]
-    fn what_a_run_does_not_try_of_the_embedded_files_is_right() {
+    fn all_embedded_specs_are_valid() {
         Specs::read_and_try(Library::embedded(), true).unwrap();
     }
 
     #[test]
-    fn embedded_files_are_read_later_as_they_are_at_once() {
+    fn embedded_specs_that_are_read_lazily_are_the_same() {
         let library = Library::embedded();
         let read = |tried| TableSpecs::read(library.folder("rules/tables"), tried).unwrap();
         let (later, at_once) = (read(false), read(true));

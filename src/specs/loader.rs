@@ -175,7 +175,7 @@ mod tests {
     use crate::specs::{Library, Specs};
 
     #[test]
-    fn a_name_is_shown_as_the_file_spells_it() {
+    fn codecs_and_types_are_displayed_as_spelled_in_yaml() {
         assert_eq!(
             (Codec::Lz4Raw.to_string(), Codec::Zstd.to_string()),
             ("lz4_raw".into(), "zstd".into())
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overlay_replaces_the_facts_and_a_misspelt_name_is_an_error_with_its_line() {
+    fn a_loader_overlay_replaces_the_facts_and_a_misspelt_name_is_refused_with_its_line() {
         let read = |from: &str, to: &str| {
             let mut library = Library::embedded();
             let text = library.file("rules/loader.yaml").next().unwrap().text.replace(from, to);

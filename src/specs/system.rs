@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flattens_figures_and_texts() {
+    fn nested_figures_of_a_system_are_read_by_dotted_names() {
         let text = "data_dir: data/x\ngpu:\n  mem_bw: 4.8e12\nmisc:\n  nccl_mem:\n    1: 0\n  nccl_version: '2.27'\ndevices: [NVIDIA X]\n";
         let system = System::parse("x", text).unwrap();
         assert_eq!(system.figure("gpu.mem_bw"), Some(4.8e12));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_twice_is_refused_with_its_line() {
+    fn a_repeated_yaml_key_is_refused_with_its_line() {
         let error = System::parse("x", "gpu:\n  power: 1\n  power: 2\n").unwrap_err().to_string();
         assert!(error.contains("line 3"), "{error}");
     }

@@ -96,7 +96,7 @@ mod tests {
     use super::asked;
 
     #[test]
-    fn gpus_are_asked_for_in_several_ways() {
+    fn the_number_of_gpus_is_read_from_all_spellings_of_a_job_script() {
         for (text, gpus) in [
             (
                 "salloc --nodes 1 --constraint gpu --gpus 1 --account m1\npython x --gpus 9\n",

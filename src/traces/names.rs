@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_told_from_words_that_hold_them() {
+    fn labels_in_a_name_are_distinguished_from_words_that_contain_them() {
         for (name, label, says) in [
             ("llama-dp_1_tp_4_ep_4_x", "tp", Some(4)),
             ("qwen3-4b-vllm-tp4-batch8-nccl", "batch", Some(8)),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_sentences() {
+    fn numbers_are_read_from_sentences() {
         assert_eq!(number_before("baseline on 1 GPU (TP=1, PP=1)", "GPU"), Some(1.0));
         assert_eq!(number_before("on 8 NVIDIA A100 GPUs across 2 nodes", "GPU"), Some(8.0));
         assert_eq!(number_before("GPU trace with EP=4", "GPU"), None);

@@ -177,7 +177,7 @@ mod tests {
     use super::rank;
 
     #[test]
-    fn a_rank_is_all_that_differs() {
+    fn the_rank_of_a_file_is_the_only_variable_part_of_its_name() {
         let pattern = "timing_stats_{rank}.json";
         assert_eq!(rank("timing_stats_12.json", pattern), Some(12));
         for name in ["timing_stats_.json", "timing_stats_1a.json", "timing_stats_+1.json", "x.json"]

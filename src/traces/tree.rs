@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_and_keys_know_their_lines() {
+    fn values_and_keys_of_yaml_have_line_numbers() {
         let node = YamlNode::parse("---\na: 1\nb:\n  c: [x, ~, 2.5]\n  d: '4'\n").unwrap();
         let (name, line, b) = node.members().nth(1).unwrap();
         assert_eq!((name, line), ("b", 3));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_yaml_is_said_in_a_line() {
+    fn text_that_is_not_yaml_is_an_error_of_one_line() {
         for text in
             ["a: b: c\n", "a:\n    i\n    d: 1\n", "a: 1\na: 2\n", "[[[[", "*x", "a: !!binary x"]
         {

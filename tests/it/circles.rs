@@ -152,7 +152,7 @@ fn folder_circles(graph: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<String
 const KNOWN_CIRCLES: [&str; 1] = ["checks: compare, context, judge"];
 
 #[test]
-fn folders_of_a_room_import_in_no_circle() {
+fn folders_of_a_room_have_no_import_cycle() {
     let found = folder_circles(&graph(&modules()));
     let known: BTreeSet<String> = KNOWN_CIRCLES.iter().map(|known| (*known).to_owned()).collect();
     let new: Vec<&String> = found.difference(&known).collect();
@@ -162,7 +162,7 @@ fn folders_of_a_room_import_in_no_circle() {
 }
 
 #[test]
-fn files_of_a_room_import_in_no_circle() {
+fn files_of_a_room_have_no_import_cycle() {
     let modules = modules();
     assert!(modules.len() > 300, "{}", modules.len());
     let graph = graph(&modules);
@@ -172,7 +172,7 @@ fn files_of_a_room_import_in_no_circle() {
 }
 
 #[test]
-fn a_circle_is_seen_however_it_is_written() {
+fn an_import_cycle_is_found_in_every_spelling() {
     let module = |path: &str| -> Module { path.split('/').map(str::to_owned).collect() };
     let seen = |files: &[(&str, &str)]| {
         let modules: BTreeMap<Module, String> =
@@ -200,7 +200,7 @@ fn a_circle_is_seen_however_it_is_written() {
 }
 
 #[test]
-fn a_circle_of_folders_is_seen() {
+fn an_import_cycle_between_folders_is_found() {
     let module = |path: &str| -> Module { path.split('/').map(str::to_owned).collect() };
     let seen = |files: &[(&str, &str)]| {
         let modules: BTreeMap<Module, String> =

@@ -19,7 +19,7 @@ fn bytes(tree: &Tree) -> Vec<u8> {
 }
 
 #[test]
-fn a_dry_run_writes_nothing() {
+fn a_dry_run_of_convert_writes_nothing() {
     let tree = Tree::new();
     let path = tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
     let run = convert(&tree, &[]);
@@ -36,7 +36,7 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
-fn cells_stay_and_types_are_the_collectors() {
+fn convert_keeps_cells_and_writes_the_collector_s_types() {
     let tree = Tree::new();
     // A latency without a fraction, a version that looks like a number.
     let text = gemm(&[(1, 2.0), (2, 3.0)]).replace("0.24.0", "0.24");
@@ -66,7 +66,7 @@ fn cells_stay_and_types_are_the_collectors() {
 }
 
 #[test]
-fn what_is_damaged_stays_as_it_is() {
+fn damaged_text_tables_are_not_converted() {
     let whole = gemm(&[(1, 0.5), (2, 0.6)]);
     let lfs = format!("version https://git-lfs.github.com/spec/v1\noid sha256:{:064}\nsize 9\n", 7);
     let mut runs = Vec::new();
@@ -89,7 +89,7 @@ fn what_is_damaged_stays_as_it_is() {
 }
 
 #[test]
-fn a_parquet_file_beside_the_text_is_not_written_over() {
+fn an_existing_parquet_file_is_not_overwritten_by_convert() {
     let tree = Tree::new();
     let text = tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
     let other = gemm_parquet(&[(1, 0.5), (2, 0.7)]);
@@ -116,7 +116,7 @@ fn a_parquet_file_beside_the_text_is_not_written_over() {
 }
 
 #[test]
-fn two_texts_of_one_name_do_not_become_one_table() {
+fn two_text_tables_of_one_name_are_not_converted_into_one_table() {
     let tree = Tree::new();
     let csv = tree.gemm("gemm_perf.csv", gemm(&[(1, 0.5)]));
     let txt = tree.gemm("gemm_perf.txt", gemm(&[(2, 0.6)]));

@@ -52,7 +52,7 @@ fn severities(tree: &Tree, args: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn a_hole_names_its_values_and_who_has_them() {
+fn a_coverage_hole_names_its_values_and_the_references_with_them() {
     let tree = tree();
     let run = judge(&tree, &["--system", "h200_sxm"]);
     let hole = run.finding("coverage-hole");
@@ -64,7 +64,7 @@ fn a_hole_names_its_values_and_who_has_them() {
 }
 
 #[test]
-fn what_would_be_served_is_no_hole() {
+fn keys_served_from_another_version_or_backend_are_not_a_hole() {
     let earlier = tree();
     put(&earlier, "h200_sxm", "0.22.0", &["fp8"]);
     assert!(severities(&earlier, &[]).is_empty(), "an earlier version fills it");
@@ -84,7 +84,7 @@ fn what_would_be_served_is_no_hole() {
 }
 
 #[test]
-fn a_partial_collection_is_an_info() {
+fn a_hole_in_a_partial_collection_is_an_info() {
     let tree = tree();
     let meta = META.to_owned() + "tables: {gemm_perf: {status: partial}}\n";
     tree.file("systems/data/h200_sxm/gemm/vllm/0.24.0/collection_meta.yaml", meta);
@@ -92,7 +92,7 @@ fn a_partial_collection_is_an_info() {
 }
 
 #[test]
-fn a_plan_of_cases_that_no_reference_ran_is_an_info() {
+fn a_hole_under_a_case_plan_that_no_reference_ran_is_an_info() {
     let tree = tree();
     let state = |system: &str, plan: &str| {
         let meta = META.to_owned()
@@ -109,7 +109,7 @@ fn a_plan_of_cases_that_no_reference_ran_is_an_info() {
 }
 
 #[test]
-fn a_classified_failure_explains_its_case() {
+fn a_classified_failure_explains_the_missing_keys_of_its_case() {
     let tree = tree();
     let failure = |m: u32, class: &str, dtype: &str| {
         json!({
@@ -160,7 +160,7 @@ fn a_classified_failure_explains_its_case() {
 }
 
 #[test]
-fn a_declared_limit_explains_what_it_forbids() {
+fn a_declared_limit_explains_the_missing_keys_that_it_forbids() {
     let tree = tree();
     let limit = |predicate: &str| {
         let entry = "limits:\n- id: ours\n  tables: [gemm]\n  reason: Synthetic.\n  where: ";
@@ -206,7 +206,7 @@ fn a_declared_limit_explains_what_it_forbids() {
 
 /// No table changes, and none is judged by itself: they are held against each other by what the YAML says.
 #[test]
-fn a_figure_that_a_limit_reads_explains_a_hole_or_does_so_no_more() {
+fn a_changed_figure_can_make_a_limit_explain_a_hole_or_no_longer_explain_it() {
     let tree = tree();
     tree.file(
         "my/limits.yaml",

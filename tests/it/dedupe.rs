@@ -25,7 +25,7 @@ fn rows(path: &std::path::Path) -> Vec<String> {
 }
 
 #[test]
-fn a_dry_run_writes_nothing() {
+fn a_dry_run_of_dedupe_writes_nothing() {
     let tree = Tree::new();
     let text = gemm(&[(1, 0.5), (2, 0.6), (1, 0.51)]);
     let path = tree.gemm("gemm_perf.txt", &text);
@@ -46,7 +46,7 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused() {
+fn contradictory_options_of_dedupe_are_refused() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (1, 0.51)]));
     let unknown = dedupe(&tree, &["--ignore", "kernel_sourse"]);
@@ -69,7 +69,7 @@ fn what_cannot_be_meant_is_refused() {
 }
 
 #[test]
-fn the_policy_says_which_copy_stays() {
+fn the_keep_policy_decides_which_copy_is_kept() {
     let all = [(1, 0.51), (2, 0.6), (1, 0.5), (1, 0.52)];
     let mut runs = Vec::new();
     for (keep, stays) in [
@@ -95,7 +95,7 @@ fn the_policy_says_which_copy_stays() {
 }
 
 #[test]
-fn parquet_keeps_its_cells_and_its_sidecar_stays_true() {
+fn dedupe_keeps_parquet_cells_and_corrects_the_sidecar() {
     let tree = Tree::new();
     let dir = "systems/data/h200_sxm/gemm/vllm/0.24.0";
     tree.file(&format!("{dir}/gemm_perf.parquet"), gemm_parquet(&[(1, 0.5), (2, 0.6), (1, 0.51)]));
@@ -125,7 +125,7 @@ fn parquet_keeps_its_cells_and_its_sidecar_stays_true() {
 }
 
 #[test]
-fn copies_that_disagree_stay_unless_told() {
+fn copies_that_disagree_are_removed_only_on_request() {
     let tree = Tree::new();
     let path = tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (1, 0.9), (2, 0.61)]));
     let run = dedupe(&tree, &["--write"]);
@@ -158,7 +158,7 @@ fn copies_that_disagree_stay_unless_told() {
 }
 
 #[test]
-fn rows_of_two_kernels_are_no_copies() {
+fn rows_of_two_kernels_are_not_copies() {
     let tree = Tree::new();
     let text = gemm(&[(1, 0.5), (1, 0.51)]);
     let path = tree.gemm("gemm_perf.txt", text.replacen("cutlass", "cublas", 1));
@@ -190,7 +190,7 @@ fn rows_of_two_kernels_are_no_copies() {
 }
 
 #[test]
-fn a_table_that_cannot_be_read_whole_is_left_alone() {
+fn a_table_that_cannot_be_read_completely_is_not_changed_by_dedupe() {
     let tree = Tree::new();
     let torn = gemm(&[(1, 0.5), (1, 0.51)]) + "VLLM,0.24.0\n";
     let path = tree.gemm("gemm_perf.txt", &torn);
@@ -210,7 +210,7 @@ fn a_table_that_cannot_be_read_whole_is_left_alone() {
 }
 
 #[test]
-fn what_it_says_does_not_depend_on_the_threads() {
+fn the_output_of_dedupe_does_not_depend_on_the_number_of_threads() {
     let tree = Tree::new();
     for version in ["0.22.0", "0.24.0"] {
         for table in ["gemm_perf", "moe_perf"] {

@@ -121,7 +121,7 @@ fn flags_are_known(at: &str, command: &str) {
 }
 
 #[test]
-fn every_command_runs() {
+fn every_command_of_the_pages_runs() {
     let binary = named_binary();
     let (mut ran, mut read) = (0, 0);
     // A page's commands build on those before them, and on no other page's.
@@ -158,7 +158,7 @@ fn every_command_runs() {
 }
 
 #[test]
-fn the_first_command_says_what_the_readme_says() {
+fn the_first_command_of_the_readme_prints_the_shown_output() {
     let blocks = blocks();
     let of_readme = blocks.iter().filter(|b| b.at.starts_with("README.md"));
     let first = of_readme.clone().find(|b| b.is("console")).unwrap();
@@ -192,7 +192,7 @@ pub fn caught() -> Vec<(String, u64, String)> {
 }
 
 #[test]
-fn the_commands_of_what_it_caught_are_known() {
+fn the_commands_of_the_page_of_found_errors_exist() {
     let caught = caught();
     assert!(caught.len() > 5);
     // The README shows three of them, as they are.
@@ -205,7 +205,7 @@ fn the_commands_of_what_it_caught_are_known() {
 }
 
 #[test]
-fn workflows_name_what_there_is() {
+fn workflows_on_the_pages_name_existing_inputs_and_hooks() {
     let action = std::fs::read_to_string("action.yml").unwrap();
     let action: Value = serde_yaml::from_str(&action).unwrap();
     let hooks = std::fs::read_to_string(".pre-commit-hooks.yaml").unwrap();
@@ -241,7 +241,7 @@ fn workflows_name_what_there_is() {
 }
 
 #[test]
-fn tables_of_the_pages_hold_every_flag_and_input() {
+fn the_pages_list_every_flag_and_input() {
     let page = |name: &str| std::fs::read_to_string(format!("docs/{name}.md")).unwrap();
     let action: Value =
         serde_yaml::from_str(&std::fs::read_to_string("action.yml").unwrap()).unwrap();
@@ -271,7 +271,7 @@ fn flags_and_commands(row: &str) -> Option<(Vec<&str>, &str)> {
 }
 
 #[test]
-fn the_table_of_outputs_names_the_commands_that_have_them() {
+fn the_table_of_output_flags_lists_the_commands_with_each_flag() {
     let page = std::fs::read_to_string("docs/validate.md").unwrap();
     let (_, section) = page.split_once("## Where output goes").unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
@@ -323,7 +323,7 @@ fn paths_are_found_in_sentences_and_blocks() {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_of_the_pages_have_an_existing_target() {
     for page in pages().into_iter().chain(["CONTRIBUTING.md".into()]) {
         let text = std::fs::read_to_string(&page).unwrap();
         for (at, _) in text.match_indices("](") {

@@ -104,7 +104,7 @@ fn a_filter_on_a_column_that_no_table_has_is_refused() {
 }
 
 #[test]
-fn a_value_that_no_row_has_is_refused_with_those_that_exist() {
+fn a_filter_value_that_no_row_has_is_refused_with_the_existing_values() {
     let tree = tree();
     for (filter, why, known) in [
         ("gemm_dtype = 'fp9'", "because of gemm_dtype", "gemm_dtype is bfloat16, fp8"),
@@ -121,7 +121,7 @@ fn a_value_that_no_row_has_is_refused_with_those_that_exist() {
 }
 
 #[test]
-fn the_page_names_its_root_and_states() {
+fn the_explore_page_names_its_root_and_states() {
     let tree = tree();
     tree.commit();
     let (page, _) = page(&tree, &["--base-ref", "main"]);
@@ -132,7 +132,7 @@ fn the_page_names_its_root_and_states() {
 }
 
 #[test]
-fn the_page_stands_alone() {
+fn the_explore_page_loads_nothing_from_elsewhere() {
     let (page, _) = page(&tree(), &[]);
     // The only addresses are names: that of SVG and that of the library in its own head.
     let known = ["http://www.w3.org/2000/svg", "https://github.com/leeoniya/uPlot"];
@@ -146,7 +146,7 @@ fn the_page_stands_alone() {
 }
 
 #[test]
-fn rows_are_on_the_page_with_their_peers_bounds_and_findings() {
+fn the_explore_page_has_rows_with_peers_bounds_and_findings() {
     let (_, data) = page(&tree(), &[]);
     let side = |n: usize| (data["sides"][n]["name"].clone(), data["sides"][n]["rows"].clone());
     assert_eq!(side(0), (json!("vllm 0.24.0"), json!(49)));
@@ -167,7 +167,7 @@ fn rows_are_on_the_page_with_their_peers_bounds_and_findings() {
 }
 
 #[test]
-fn a_base_is_drawn_beside_the_head() {
+fn the_base_is_drawn_together_with_the_head() {
     let tree = tree();
     tree.commit();
     let later =
@@ -184,14 +184,14 @@ fn a_base_is_drawn_beside_the_head() {
 }
 
 #[test]
-fn a_filter_leaves_the_rows_that_meet_it() {
+fn a_filter_keeps_only_the_matching_rows() {
     let (page, data) = page(&tree(), &["--where", "n = 256 AND gemm_dtype = 'bfloat16'"]);
     assert_eq!((&data["sides"][0]["rows"], &data["sides"][1]["rows"]), (&json!(8), &json!(8)));
     assert!(page.contains("all 1 series"));
 }
 
 #[test]
-fn what_cannot_be_shown_is_an_error_of_a_line() {
+fn invalid_options_of_explore_are_an_error_of_one_line() {
     let tree = tree();
     for (args, why) in [
         (&["--where", "n ="][..], "--where is not a formula"),
@@ -212,7 +212,7 @@ fn what_cannot_be_shown_is_an_error_of_a_line() {
 }
 
 #[test]
-fn a_table_of_many_rows_fits_a_page_by_whole_series() {
+fn the_page_of_a_large_table_omits_whole_series() {
     let tree = Tree::new();
     let mut text = crate::common::GEMM.to_owned();
     for n in 0..16_000u64 {
@@ -282,7 +282,7 @@ const ADDRESSES: &str = r##"
 
 #[test]
 #[ignore = "needs Chromium on the path"]
-fn the_address_holds_the_state_and_names_what_does_not_exist() {
+fn the_address_of_the_page_keeps_its_state_and_unknown_values_are_named() {
     let tree = tree();
     let (page, _) = page(&tree, &[]);
     let browser = chromium();
@@ -346,7 +346,7 @@ fn read(browser: &Path, tree: &Tree, page: &str, reader: &str) -> Value {
 
 #[test]
 #[ignore = "needs Chromium on the path"]
-fn a_browser_draws_it_and_the_keyboard_reads_it() {
+fn a_browser_draws_the_explore_page_and_the_keyboard_reads_points() {
     let tree = tree();
     let (page, _) = page(&tree, &[]);
     let seen = read(&chromium(), &tree, &page, READER);

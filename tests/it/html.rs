@@ -47,7 +47,7 @@ fn body(page: &str) -> String {
 }
 
 #[test]
-fn a_page_stands_alone() {
+fn the_html_report_loads_nothing_from_elsewhere() {
     let (page, _) = page(&tree());
     // It loads nothing; links lead to the rules' documentation alone.
     let page = page.replace("&#x2f;", "/");
@@ -64,7 +64,7 @@ fn a_page_stands_alone() {
 }
 
 #[test]
-fn a_page_of_a_comparison_tells_what_changed() {
+fn the_html_report_of_a_comparison_states_what_changed() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
     tree.commit();
@@ -93,7 +93,7 @@ fn spiked() -> Tree {
 }
 
 #[test]
-fn a_page_of_files_on_disk_has_the_curves_and_names_no_commit() {
+fn the_html_report_on_files_has_curves_and_names_no_commit() {
     let tree = spiked();
     let path = tree.path().join("report.html");
     tree.validate(&["--html", path.to_str().unwrap()]);
@@ -128,7 +128,7 @@ fn a_page_of_files_on_disk_has_the_curves_and_names_no_commit() {
 
 #[test]
 #[ignore = "needs Chromium on the path"]
-fn a_phone_shows_the_page_without_scrolling_sideways() {
+fn the_html_report_fits_the_width_of_a_phone() {
     let browser = chromium();
     let tree = spiked();
     let path = tree.path().join("report.html");
@@ -229,7 +229,7 @@ document.title = JSON.stringify(seen);
 
 #[test]
 #[ignore = "needs Chromium on the path"]
-fn a_browser_opens_filters_and_sorts_it() {
+fn a_browser_opens_filters_and_sorts_the_html_report() {
     let browser = chromium();
     let tree = tree();
     let (page, report) = page(&tree);

@@ -24,7 +24,7 @@ fn indebted() -> Tree {
 }
 
 #[test]
-fn from_nothing_to_a_gate_that_blocks() {
+fn init_sets_up_a_gate_that_blocks_a_bad_pull_request() {
     let tree = indebted();
     assert_eq!(tree.validate(&[]).code(), 1, "old debt");
     let first = init(&tree, &[]);
@@ -64,7 +64,7 @@ fn from_nothing_to_a_gate_that_blocks() {
 }
 
 #[test]
-fn workflows_are_for_the_repository_at_hand() {
+fn workflows_of_init_fit_the_repository() {
     let tree = indebted();
     let commit = "1111111111111111111111111111111111111111";
     assert_eq!(init(&tree, &["--action", commit, "--comment"]).code(), 0);
@@ -100,7 +100,7 @@ fn workflows_are_for_the_repository_at_hand() {
 
 /// Whoever holds a named account runs code in the workflows.
 #[test]
-fn a_repository_or_commit_that_nobody_chose_is_refused() {
+fn init_refuses_to_guess_the_repository_or_commit_of_the_action() {
     let tree = indebted();
     let root = tree.path().display().to_string();
     let refused = |args: &[&str], said: &str| {
@@ -142,7 +142,7 @@ fn a_repository_or_commit_that_nobody_chose_is_refused() {
 }
 
 #[test]
-fn what_is_there_stays() {
+fn init_keeps_existing_files() {
     let tree = indebted();
     tree.file(".pre-commit-config.yaml", "repos: []\n");
     tree.file(".github/workflows/perfdb.yml", "name: mine\n");
@@ -168,7 +168,7 @@ fn what_is_there_stays() {
 
 /// The page and the program show the same files.
 #[test]
-fn the_page_shows_what_is_written() {
+fn the_page_on_init_shows_the_written_files() {
     let page = std::fs::read_to_string("docs/ci.md").unwrap();
     for (name, head) in [
         ("perfdb.yml", "# .github/workflows/perfdb.yml"),

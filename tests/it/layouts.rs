@@ -53,7 +53,7 @@ fn nested(runs: &[(u32, u32, f64, f64)]) -> String {
 }
 
 #[test]
-fn nested_json_is_a_database() {
+fn a_layout_of_nested_json_is_judged_as_a_database() {
     let tree = tree(NESTED, WARP);
     // 2·100·100 / 10 µs = 0.002 TFLOP/s; the third row says 0.02, the fourth says nothing.
     tree.file(
@@ -103,7 +103,7 @@ fn merged(rows: &[(&str, u32, f64)]) -> String {
 }
 
 #[test]
-fn a_table_of_several_files_is_judged_as_one() {
+fn a_table_of_several_files_is_judged_as_one_table() {
     let tree = tree(MERGED, WARP);
     tree.file(
         "tuned/all_warp.csv",
@@ -131,7 +131,7 @@ fn a_table_of_several_files_is_judged_as_one() {
 }
 
 #[test]
-fn a_change_of_two_rows_is_compared() {
+fn a_change_of_two_rows_is_compared_in_a_custom_layout() {
     let tree = tree(MERGED, WARP);
     let rows = [("zx1", 100, 10.0), ("zx2", 100, 20.0), ("zx1", 200, 20.0)];
     tree.file("tuned/all_warp.csv", merged(&rows));
@@ -159,7 +159,7 @@ fn a_change_of_two_rows_is_compared() {
 }
 
 #[test]
-fn a_layout_is_named_or_found_out() {
+fn the_layout_is_given_by_name_or_detected() {
     let tree = tree(MERGED, WARP);
     tree.file("tuned/all_warp.csv", merged(&[("zx1", 100, 10.0)]));
     let unknown = tree.validate(&["--layout", "elsewhere"]);
@@ -188,7 +188,7 @@ fn a_layout_is_named_or_found_out() {
 }
 
 #[test]
-fn json_lines_and_parquet_are_tables() {
+fn json_lines_and_parquet_are_read_as_tables() {
     let layout = "about: Synthetic.\ntables:\n\
         \x20 - {name: warp, files: ['{system}/{software}/{tp:int}.jsonl'], system: '{system}', backend: '{software}', version: 'tp{tp}', reader: json-lines}\n\
         \x20 - {name: gemm_perf, files: ['{system}/{software}/{tp:int}.parquet'], system: '{system}', backend: '{software}', version: 'tp{tp}', reader: parquet}\n";

@@ -100,7 +100,7 @@ fn sidecar(folder: &Path) -> serde_json::Value {
 }
 
 #[test]
-fn a_grid_that_was_stopped_goes_on_where_it_was() {
+fn an_interrupted_grid_continues_with_the_remaining_points() {
     let tree = Tree::new();
     let folder = tree.path().join("data");
     let mut first = Mock::new(100);
@@ -124,7 +124,7 @@ fn a_grid_that_was_stopped_goes_on_where_it_was() {
 }
 
 #[test]
-fn what_was_measured_is_a_table_that_validates() {
+fn a_measured_table_has_no_error() {
     let tree = Tree::new();
     let folder = tree.path().join("systems/data");
     measure(&folder, &mut Mock::new(usize::MAX)).unwrap();
@@ -144,7 +144,7 @@ fn what_was_measured_is_a_table_that_validates() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_one_line() {
+fn a_failure_to_measure_is_an_error_of_one_line() {
     let tree = Tree::new();
     let folder = tree.path().join("data");
     let mut errors = Vec::new();
@@ -185,7 +185,7 @@ fn what_cannot_be_measured_is_one_line() {
 }
 
 #[test]
-fn a_run_that_has_no_time_begins_no_point() {
+fn a_run_without_time_left_measures_no_point() {
     let tree = Tree::new();
     let options = MeasureOptions {
         plan: "mla_bmm".into(),
@@ -204,7 +204,7 @@ fn a_run_that_has_no_time_begins_no_point() {
 }
 
 #[test]
-fn a_plan_of_which_points_fail_is_not_complete() {
+fn a_plan_with_failed_points_is_not_complete() {
     let tree = Tree::new();
     let folder = tree.path().join("systems/data");
     let mut half = Mock::new(usize::MAX);
@@ -220,7 +220,7 @@ fn a_plan_of_which_points_fail_is_not_complete() {
 }
 
 #[test]
-fn a_table_without_its_log_and_a_log_in_use_are_left_alone() {
+fn a_table_without_its_log_and_a_log_in_use_are_not_changed() {
     let tree = Tree::new();
     let folder = tree.path().join("data");
     let table = folder.join(TABLE);
@@ -291,7 +291,7 @@ fn latencies(bytes: &[u8]) -> Vec<f64> {
 }
 
 #[test]
-fn planted_spikes_are_planned_measured_again_and_merged() {
+fn artificial_spikes_are_planned_measured_again_and_merged() {
     let tree = Tree::new();
     let data = tree.path().join("systems/data");
     measure(&data, &mut Mock::new(usize::MAX)).unwrap();

@@ -172,7 +172,7 @@ fn layouts() -> Vec<Writing> {
 }
 
 #[test]
-fn a_database_that_is_written_otherwise_has_the_same_findings() {
+fn findings_do_not_depend_on_file_format_and_encoding() {
     let tables = database();
     let tree = Tree::new();
     write(&tree, &tables, &Writing::default());
@@ -195,7 +195,7 @@ fn a_database_that_is_written_otherwise_has_the_same_findings() {
 }
 
 #[test]
-fn rows_in_another_order_have_the_same_findings_elsewhere() {
+fn reordered_rows_have_the_same_findings_at_other_positions() {
     let tables = database();
     let tree = Tree::new();
     write(&tree, &tables, &Writing::default());
@@ -213,7 +213,7 @@ fn rows_in_another_order_have_the_same_findings_elsewhere() {
 
 /// Bytes change, no cell does: a pull request that does that has no new finding.
 #[test]
-fn a_pull_request_that_only_writes_tables_otherwise_adds_no_finding() {
+fn a_pull_request_that_only_re_encodes_tables_adds_no_finding() {
     let tables = database();
     let tree = Tree::new();
     write(&tree, &tables, &Writing::default());

@@ -92,7 +92,7 @@ fn without_lists(text: &str) -> String {
 }
 
 #[test]
-fn every_mistake_is_one_line_and_a_hint() {
+fn every_wrong_option_is_reported_in_one_line_with_a_hint() {
     let tree = repository();
     let mut all = String::new();
     for args in MISTAKES {
@@ -111,7 +111,7 @@ fn every_mistake_is_one_line_and_a_hint() {
 }
 
 #[test]
-fn the_names_that_hints_suggest_are_right() {
+fn hints_suggest_the_intended_name() {
     let tree = repository();
     for (args, right) in [
         (&["validate", "--system", "H200_SXM"][..], "h200_sxm"),
@@ -130,7 +130,7 @@ fn the_names_that_hints_suggest_are_right() {
 }
 
 #[test]
-fn a_mistake_in_the_settings_is_one_line_too() {
+fn a_mistake_in_the_settings_is_reported_in_one_line_with_a_hint() {
     let until = |until: &str| {
         format!(
             "waivers:\n- rule: duplicate-key\n  path: \"**\"\n  reason: r\n  evidence: e\n  approved_by: me\n  until: {until}\n"
@@ -159,7 +159,7 @@ fn a_mistake_in_the_settings_is_one_line_too() {
 }
 
 #[test]
-fn a_file_without_waivers_has_none() {
+fn an_empty_waiver_file_has_no_waivers() {
     for text in ["", "# none yet\n", "waivers:\n", "waivers: []\n"] {
         let tree = repository();
         tree.file(".perfdb-gate/waivers.yaml", text);
@@ -174,7 +174,7 @@ fn a_file_without_waivers_has_none() {
 
 /// The command that a hint names makes the reference known, so that the same command runs.
 #[test]
-fn hints_on_shallow_clones_and_tags_lead_on() {
+fn hints_on_shallow_clones_and_tags_name_a_command_that_solves_the_problem() {
     let tree = repository();
     tree.git(&["tag", "v0.1.0"]);
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (3, 0.7)]));
@@ -210,7 +210,7 @@ fn hints_on_shallow_clones_and_tags_lead_on() {
 }
 
 #[test]
-fn a_commit_outside_of_a_repository_is_answered_by_what_works() {
+fn naming_a_commit_outside_a_repository_is_an_error_with_a_usable_hint() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
     for args in [["validate", "--since", "HEAD"], ["validate", "--ref", "main"]] {
@@ -225,7 +225,7 @@ fn a_commit_outside_of_a_repository_is_answered_by_what_works() {
 }
 
 #[test]
-fn mistakes_in_a_table_name_the_line_and_the_right_spelling() {
+fn findings_on_misspelt_cells_name_the_line_and_the_right_spelling() {
     let tree = Tree::new();
     let rows = gemm(&[(1, 0.5), (2, 0.6), (0, 0.7), (4, 0.8), (5, 0.9)]);
     let rows = rows.replace(",m,n,k,", ",m,n,kk,").replace(",2,128,128,0.6", ",2,128,128,abc");

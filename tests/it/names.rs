@@ -118,7 +118,7 @@ fn unknown(text: &str, known: &BTreeSet<String>) -> Vec<String> {
 }
 
 #[test]
-fn every_quoted_name_and_file_is_there() {
+fn every_name_and_file_quoted_on_the_pages_exists() {
     let known = words();
     let of_text = |(at, text): &(String, String)| {
         unknown(text, &known).into_iter().map(|name| format!("{at}: {name}")).collect::<Vec<_>>()
@@ -130,7 +130,7 @@ fn every_quoted_name_and_file_is_there() {
 }
 
 #[test]
-fn a_name_that_is_gone_is_seen() {
+fn a_quoted_name_that_does_not_exist_is_found() {
     let known = ["json-lines", "rules"].map(str::to_owned).into();
     let seen = |text: &str| unknown(text, &known);
     assert_eq!(seen("`json-lines`, not `no-such-rule`"), ["no-such-rule"]);
@@ -140,7 +140,7 @@ fn a_name_that_is_gone_is_seen() {
 }
 
 #[test]
-fn every_named_command_and_flag_is_one() {
+fn every_command_and_flag_named_on_the_pages_exists() {
     let commands = commands();
     assert!(commands.len() > 15, "{commands:?}");
     let called = Regex::new(r"`perfdb-gate ([a-z]+)((?:[^`\n]|\n[^`\n])*)`").unwrap();
@@ -168,7 +168,24 @@ fn every_named_command_and_flag_is_one() {
 }
 
 /// Figures of pages and help texts: the file, the words before and after the figure, and the constant with its unit.
-const FIGURES: [(&str, &str, &str, &str, &str, u64); 12] = [
+const FIGURES: [(&str, &str, &str, &str, &str, u64); 15] = [
+    ("src/jobs/waive.rs", "YYYY-MM-DD; ", " days from today", "src/jobs/waive.rs", "DAYS", 1),
+    (
+        "src/cli/measure.rs",
+        "Tables that are not judged, ",
+        " points each",
+        "src/jobs/remeasure/mod.rs",
+        "CONTROL_POINTS",
+        1,
+    ),
+    (
+        "src/cli/validate.rs",
+        "without it, more than ",
+        " are grouped by cause",
+        "src/report/triage.rs",
+        "GLANCE",
+        1,
+    ),
     (
         "docs/sanity.md",
         "Most comments have at most ",
@@ -258,8 +275,19 @@ fn grouped(n: u64) -> String {
     if n < 1000 { n.to_string() } else { format!("{},{:03}", grouped(n / 1000), n % 1000) }
 }
 
+/// Replaces the figures of help texts that repeat a constant, and default numbers, by `[n]`.
+pub(crate) fn without_figures(help: &str) -> String {
+    let default = Regex::new(r"\[default: \d+\]").unwrap();
+    let mut help = default.replace_all(help, "[default: [n]]").into_owned();
+    for (_, before, after, file, name, unit) in FIGURES.iter().filter(|f| f.0.starts_with("src/")) {
+        let figure = grouped(constant(file, name) / unit);
+        help = help.replace(&format!("{before}{figure}{after}"), &format!("{before}[n]{after}"));
+    }
+    help
+}
+
 #[test]
-fn figures_are_those_of_the_code() {
+fn figures_on_the_pages_equal_the_constants_of_the_code() {
     for (page, before, after, file, name, unit) in FIGURES {
         let text = std::fs::read_to_string(page).unwrap();
         let text = text.replace("\n    /// ", " ").replace('\n', " ");

@@ -28,7 +28,7 @@ fn empty() -> Tree {
 }
 
 #[test]
-fn a_table_of_ones_own_starts_from_nothing() {
+fn a_new_table_is_started_in_an_empty_repository() {
     let tree = empty();
     let asked = run(&tree, &NEW);
     assert_eq!(asked.code(), 0, "{}", asked.err());
@@ -74,7 +74,7 @@ fn a_table_of_ones_own_starts_from_nothing() {
 
 /// Milliseconds written as microseconds are reported before anything is written, with and without other tables.
 #[test]
-fn a_table_in_another_unit_is_found_before_it_is_committed() {
+fn a_wrong_unit_is_reported_before_the_new_table_is_written() {
     let tree = empty();
     // Microseconds, near enough to what the machine needs for no rule to be sure.
     let mut in_us = "op_name,kernel_source,gemm_dtype,m,n,k,latency\n".to_owned();
@@ -117,7 +117,7 @@ fn a_table_in_another_unit_is_found_before_it_is_committed() {
 }
 
 #[test]
-fn a_table_that_no_spec_describes_gets_one() {
+fn a_new_table_without_a_spec_gets_a_learned_spec() {
     const WARP: [&str; 9] = [
         "new",
         "--system",
@@ -182,7 +182,7 @@ fn a_table_that_no_spec_describes_gets_one() {
 }
 
 #[test]
-fn columns_between_semicolons_are_named() {
+fn a_csv_file_with_semicolons_is_refused_with_the_reason() {
     let tree = empty();
     tree.file("rows.csv", rows("0.65").replace('.', "X").replace(',', ";").replace('X', ","));
     let run = run(&tree, &[&NEW[..], &["--from", "rows.csv"]].concat());
@@ -194,7 +194,7 @@ fn columns_between_semicolons_are_named() {
 }
 
 #[test]
-fn the_sidecar_is_the_one_that_explain_shows() {
+fn the_sidecar_of_a_new_table_is_the_one_that_explain_shows() {
     let tree = empty();
     tree.file("rows.csv", rows("0.65"));
     run(&tree, &[&NEW[..], &["--from", "rows.csv", "--write"]].concat());
@@ -210,7 +210,7 @@ fn the_sidecar_is_the_one_that_explain_shows() {
 }
 
 #[test]
-fn rows_with_errors_are_not_written() {
+fn a_new_table_with_errors_is_not_written() {
     let tree = empty();
     for (last, said) in [
         ("-1", "latency-not-positive"),

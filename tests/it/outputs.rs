@@ -65,7 +65,7 @@ fn named(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn a_run_that_is_killed_leaves_whole_files_or_none() {
+fn a_killed_run_leaves_complete_files_or_none() {
     let tree = tree();
     let folder = tempfile::tempdir().unwrap();
     let whole = folder.path().join("whole");
@@ -98,7 +98,7 @@ fn a_run_that_is_killed_leaves_whole_files_or_none() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_one_line() {
+fn a_full_disk_is_an_error_of_one_line() {
     let tree = tree();
     let root = tree.path().display().to_string();
     let mut runs = Vec::new();
@@ -145,7 +145,7 @@ fn a_full_disk_is_one_line() {
 /// A report to a pipe that nobody reads: the run waits there, with the page still without a name.
 #[cfg(target_os = "linux")]
 #[test]
-fn ctrl_c_removes_what_has_no_name_yet() {
+fn ctrl_c_removes_temporary_files() {
     use std::os::unix::process::ExitStatusExt;
     let tree = tree();
     let folder = tempfile::tempdir().unwrap();

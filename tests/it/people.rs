@@ -15,7 +15,7 @@ fn much() -> Tree {
 }
 
 #[test]
-fn much_is_told_by_its_causes() {
+fn many_findings_are_grouped_by_cause() {
     let tree = much();
     let only = ["--only", "key-out-of-range", "--only", "latency-not-positive"];
     let run = tree.validate(&only);
@@ -51,7 +51,7 @@ fn much_is_told_by_its_causes() {
 }
 
 #[test]
-fn concise_is_a_line_a_finding_and_the_summary_last() {
+fn the_concise_format_has_one_line_per_finding_and_then_the_summary() {
     let tree = much();
     let run = tree.validate(&["--only", "key-out-of-range", "--format", "concise"]);
     let out = run.out();
@@ -65,7 +65,7 @@ fn concise_is_a_line_a_finding_and_the_summary_last() {
 }
 
 #[test]
-fn all_rows_of_each_finding_are_there() {
+fn all_rows_of_each_finding_are_written_as_csv() {
     let tree = Tree::new();
     let rows: Vec<(u64, f64)> = (0..40).map(|i| (i, if i % 2 == 0 { -0.5 } else { 0.5 })).collect();
     tree.gemm("gemm_perf.txt", gemm(&rows).replace("cutlass", "=1+1"));
@@ -97,7 +97,7 @@ fn all_rows_of_each_finding_are_there() {
 }
 
 #[test]
-fn a_map_of_tables_and_systems() {
+fn the_map_lists_tables_by_systems() {
     let tree = much();
     let other = std::fs::read_to_string("systems/h100_sxm.yaml").unwrap();
     tree.file("systems/h100_sxm.yaml", other.replace("../data/", "data/"));
@@ -124,7 +124,7 @@ fn a_map_of_tables_and_systems() {
 }
 
 #[test]
-fn a_misspelt_waiver_is_an_error_with_the_nearest() {
+fn a_misspelt_waiver_is_an_error_that_suggests_the_nearest_name() {
     let tree = much();
     let waiver = |rule: &str, condition: &str| {
         tree.file(

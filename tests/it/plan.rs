@@ -34,7 +34,7 @@ fn list(tree: &Tree) -> (Value, String) {
 }
 
 #[test]
-fn a_report_s_rows_are_listed_where_the_loader_serves_them() {
+fn the_plan_lists_reported_rows_that_the_loader_serves() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", grid());
     let report = tree.path().join("report.json").display().to_string();
@@ -64,7 +64,7 @@ fn a_report_s_rows_are_listed_where_the_loader_serves_them() {
 }
 
 #[test]
-fn a_finding_s_rows_are_all_listed_not_only_those_it_shows() {
+fn the_plan_lists_all_rows_of_a_finding_and_not_only_its_examples() {
     let tree = Tree::new();
     // Every fourth point along two axes is a spike, more of them than a finding shows.
     let mut text = GEMM.to_owned();
@@ -85,7 +85,7 @@ fn a_finding_s_rows_are_all_listed_not_only_those_it_shows() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused() {
+fn contradictory_options_of_plan_are_refused() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", grid());
     for args in [&[][..], &["--holes", "--from", "report.json"], &["--coverage", "power=90"]] {
@@ -96,7 +96,7 @@ fn what_cannot_be_meant_is_refused() {
 }
 
 #[test]
-fn holes_are_the_references_rows() {
+fn the_plan_for_holes_lists_the_rows_of_the_references() {
     let tree = Tree::new();
     let h100 = common::H200.replace("../data/h200_sxm", "data/h100_sxm");
     let h100 = h100.replace("NVIDIA H200", "NVIDIA H100");
@@ -125,7 +125,7 @@ fn holes_are_the_references_rows() {
 
 /// Commands that a file of the judged tree states are words of that file, which no shell acts on.
 #[test]
-fn commands_of_the_tree_are_quoted_and_name_their_file() {
+fn collector_commands_of_the_tree_are_quoted_and_name_their_file() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", grid());
     let report = tree.path().join("report.json").display().to_string();

@@ -50,7 +50,7 @@ fn impact(tree: &Tree, planner: &FakePlanner, args: &[&str]) -> Run {
 }
 
 #[test]
-fn a_step_moves_with_the_table_that_serves_it() {
+fn a_predicted_step_time_changes_with_the_table_behind_it() {
     let tree = changed(|tree| {
         tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 3.0)]));
     });
@@ -73,7 +73,7 @@ fn a_step_moves_with_the_table_that_serves_it() {
 }
 
 #[test]
-fn the_document_for_people_has_one_line_per_cause() {
+fn the_impact_report_for_people_has_one_line_per_cause() {
     let tree = changed(|tree| {
         tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 3.0)]));
     });
@@ -86,7 +86,7 @@ fn the_document_for_people_has_one_line_per_cause() {
 }
 
 #[test]
-fn a_lost_table_is_an_error_and_a_lost_measurement_too() {
+fn a_prediction_that_loses_its_table_or_its_measurement_is_a_finding() {
     let tree = changed(|tree| tree.remove(&format!("{VERSION}/gemm_perf.txt")));
     let planner = FakePlanner::new("");
     let run = sanity(&tree, &planner);
@@ -102,7 +102,7 @@ fn a_lost_table_is_an_error_and_a_lost_measurement_too() {
 }
 
 #[test]
-fn a_table_that_the_engine_loaded_before_and_refuses_now_is_an_error() {
+fn a_table_that_the_planner_no_longer_loads_is_an_error() {
     let planner = FakePlanner::new("");
     let tree = changed(|tree| {
         tree.gemm("other_perf.txt", OTHER.replace(",x,", ",bfloat17,"));
@@ -115,7 +115,7 @@ fn a_table_that_the_engine_loaded_before_and_refuses_now_is_an_error() {
 }
 
 #[test]
-fn a_new_table_that_the_engine_refuses_is_an_error_only_if_the_trees_planner_is_not_newer() {
+fn a_new_table_that_the_planner_refuses_is_an_error_unless_the_tree_has_a_newer_planner() {
     let planner = FakePlanner::new("");
     let severity = |version: Option<&str>| {
         let tree = changed(|tree| {
@@ -141,7 +141,7 @@ fn a_new_table_that_the_engine_refuses_is_an_error_only_if_the_trees_planner_is_
 }
 
 #[test]
-fn a_planner_that_was_named_and_fails_is_one_line_and_a_hint() {
+fn a_failing_planner_given_by_option_is_an_error_of_one_line_with_a_hint() {
     let tree = changed(|tree| {
         tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 3.0)]));
     });
@@ -164,7 +164,7 @@ fn a_planner_that_was_named_and_fails_is_one_line_and_a_hint() {
 }
 
 #[test]
-fn other_lines_of_the_package_are_skipped_and_a_number_that_is_none_is_no_answer() {
+fn other_output_of_the_planner_is_skipped_and_a_nan_is_not_an_answer() {
     let tree = changed(|tree| {
         tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 3.0)]));
     });
@@ -180,7 +180,7 @@ fn other_lines_of_the_package_are_skipped_and_a_number_that_is_none_is_no_answer
 }
 
 #[test]
-fn without_a_planner_the_findings_of_other_rules_are_the_same() {
+fn findings_of_other_rules_do_not_depend_on_the_planner() {
     let tree = changed(|tree| {
         tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.0), (4, 0.7)]));
     });
@@ -205,7 +205,7 @@ fn without_a_planner_the_findings_of_other_rules_are_the_same() {
 }
 
 #[test]
-fn only_so_many_changed_versions_are_asked_about_and_the_others_are_listed() {
+fn a_limited_number_of_changed_versions_is_predicted_and_the_others_are_listed() {
     let tree = changed(|tree| {
         for minor in 10..16 {
             tree.file(
@@ -227,7 +227,7 @@ fn only_so_many_changed_versions_are_asked_about_and_the_others_are_listed() {
 }
 
 #[test]
-fn validate_asks_only_a_planner_that_is_named() {
+fn validate_asks_a_planner_only_on_request() {
     let tree = changed(|_| ());
     tree.gemm("other_perf.txt", OTHER.replace(",x,", ",bfloat17,"));
     let quiet = tree.validate(&["--format", "json"]);
@@ -241,7 +241,7 @@ fn validate_asks_only_a_planner_that_is_named() {
 }
 
 #[test]
-fn validate_reports_what_the_planner_refuses_among_the_selected_tables() {
+fn validate_reports_selected_tables_that_the_planner_refuses() {
     let tree = changed(|_| ());
     tree.gemm("other_perf.txt", OTHER.replace(",x,", ",bfloat17,"));
     let planner = FakePlanner::new("");
@@ -257,7 +257,7 @@ fn validate_reports_what_the_planner_refuses_among_the_selected_tables() {
 }
 
 #[test]
-fn a_file_of_cases_is_refused_with_its_line() {
+fn an_invalid_file_of_cases_is_refused_with_its_line() {
     let tree = changed(|_| ());
     let planner = FakePlanner::new("");
     let script = planner.script().display().to_string();
@@ -269,7 +269,7 @@ fn a_file_of_cases_is_refused_with_its_line() {
 }
 
 #[test]
-fn recorded_replies_of_the_package_are_understood() {
+fn recorded_replies_of_the_planner_s_package_are_read() {
     let tree = Tree::new();
     for (family, table) in [
         ("gemm", "gemm_perf"),
@@ -318,7 +318,7 @@ fn a_planner_is_found_by_a_relative_path() {
 }
 
 #[test]
-fn a_version_with_a_pointer_that_was_not_fetched_is_not_asked_about() {
+fn a_version_with_an_unfetched_lfs_pointer_is_not_predicted() {
     let pointer = format!(
         "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 12\n",
         "0".repeat(64)
@@ -333,7 +333,7 @@ fn a_version_with_a_pointer_that_was_not_fetched_is_not_asked_about() {
 }
 
 #[test]
-fn a_version_that_the_engine_opened_before_and_does_not_open_now_is_an_error() {
+fn a_version_that_the_planner_can_no_longer_open_is_an_error() {
     let tree = changed(|tree| {
         let yaml = crate::common::H200.replace("../data/", "data/");
         tree.file("systems/h200_sxm.yaml", yaml + "# broken\n");
@@ -344,7 +344,7 @@ fn a_version_that_the_engine_opened_before_and_does_not_open_now_is_an_error() {
 }
 
 #[test]
-fn a_next_version_that_is_slower_than_the_current_one_is_a_line() {
+fn a_next_version_slower_than_the_current_one_is_noted() {
     let tree = changed(|tree| {
         tree.file("systems/query_versions.yaml", "defaults:\n  vllm:\n    current: '0.24.0'\n");
         tree.commit();
@@ -360,7 +360,7 @@ fn a_next_version_that_is_slower_than_the_current_one_is_a_line() {
 
 /// The planner's real package, if `PERFDB_GATE_PLANNER` names an interpreter.
 #[test]
-fn the_package_reads_nothing_but_the_tree() {
+fn the_planner_s_package_reads_only_the_given_tree() {
     let Some(python) = std::env::var_os("PERFDB_GATE_PLANNER").filter(|name| name != "none") else {
         println!(
             "skipped: PERFDB_GATE_PLANNER does not name an interpreter with the planner's package"
@@ -405,7 +405,7 @@ fn the_package_reads_nothing_but_the_tree() {
 }
 
 #[test]
-fn moves_are_ranked_by_factor_one_for_each_cause_and_a_new_version_had_no_errors_before() {
+fn changed_predictions_are_ranked_by_factor_with_one_per_cause() {
     let of = |version: &str, name: &str| format!("systems/data/h200_sxm/vllm/{version}/{name}");
     let rows = |version: &str, last: f64| gemm(&[(1, 0.5), (2, last)]).replace("0.24.0", version);
     let tree = Tree::new();

@@ -100,7 +100,7 @@ proptest! {
 
     /// apply(diff(a, b), a) = b, as multisets of rows, whoever wrote either.
     #[test]
-    fn a_diff_done_to_its_base_gives_the_head(
+    fn a_diff_applied_to_its_base_gives_the_head(
         base in vec(row(), 1..24), head in vec(row(), 1..24), of_base in writer(), of_head in writer(),
     ) {
         prop_assume!(typed(&base) && typed(&head));
@@ -126,7 +126,7 @@ proptest! {
 
     /// The same rows, however they were written, differ in nothing.
     #[test]
-    fn the_same_rows_do_not_differ(
+    fn equal_rows_in_any_order_have_an_empty_diff(
         (rows, turned) in vec(row(), 1..24).prop_flat_map(|r| (Just(r.clone()), Just(r).prop_shuffle())),
         of_base in writer(), of_head in writer(),
     ) {
@@ -137,7 +137,7 @@ proptest! {
 
     /// A row's key hashes alike in every layout and every place, and keys of one hash are one key here.
     #[test]
-    fn a_key_has_one_hash_however_it_is_written(
+    fn the_hash_of_a_key_does_not_depend_on_how_the_table_is_written(
         rows in vec(row(), 1..24), one in writer(), other in writer(),
     ) {
         prop_assume!(typed(&rows));
@@ -171,7 +171,7 @@ proptest! {
 
     /// A fingerprint names rule, place, table and slice, and nothing else.
     #[test]
-    fn a_fingerprint_is_that_of_the_defect(
+    fn the_fingerprint_of_a_finding_depends_only_on_the_defect(
         names in vec("[a-zA-Z0-9._:/ ]{0,6}", 5), others in vec("[a-zA-Z0-9._:/ ]{0,6}", 5),
         rows in any::<u32>(), message in ".*", family in weighted(0.5, "[a-z]{1,4}"),
     ) {

@@ -22,7 +22,7 @@ fn validate(args: &[&str]) -> Run {
 
 #[test]
 #[ignore = "needs a clone of the public database: PERFDB_GATE_DATA"]
-fn every_table_has_a_spec_and_its_columns() {
+fn every_table_of_the_public_database_has_a_spec_and_its_columns() {
     let run = validate(&["--only", "header-mismatch"]);
     // Two NCCL tables were written before identity columns were.
     let found = run.findings();
@@ -33,7 +33,7 @@ fn every_table_has_a_spec_and_its_columns() {
 
 #[test]
 #[ignore = "needs a clone of the public database: PERFDB_GATE_DATA"]
-fn the_loaders_key_repeats_where_it_is_known_to() {
+fn repeated_keys_of_the_public_database_are_the_known_ones() {
     let run = validate(&["--only", "duplicate-key"]);
     let json = run.json();
     let findings = json["findings"].as_array().unwrap();
@@ -55,7 +55,7 @@ fn the_loaders_key_repeats_where_it_is_known_to() {
 
 #[test]
 #[ignore = "needs a clone of the public database: PERFDB_GATE_DATA"]
-fn a_run_on_one_system_finds_what_the_whole_run_finds_there() {
+fn runs_on_single_systems_find_the_same_as_one_run_on_all() {
     let whole = validate(&[]);
     let mut parts: Vec<String> = Vec::new();
     for (system, _) in Specs::embedded().unwrap().systems.iter() {
@@ -69,7 +69,7 @@ fn a_run_on_one_system_finds_what_the_whole_run_finds_there() {
 
 #[test]
 #[ignore = "needs a clone of the public database: PERFDB_GATE_DATA"]
-fn what_it_caught_can_be_counted_again() {
+fn the_figures_of_the_page_of_found_errors_are_reproducible() {
     let root = clone();
     let page = std::fs::read_to_string("docs/found.md").unwrap();
     let whole = run(&["validate", "--root", &root, "--format", "json"]);

@@ -25,7 +25,7 @@ fn upward(room: &str, rooms: &[String], code: &str) -> Vec<String> {
 }
 
 #[test]
-fn no_room_imports_upwards() {
+fn rooms_import_only_from_rooms_above_them_in_the_list() {
     let rooms = rooms();
     assert!(rooms.len() >= 9, "{rooms:?}");
     let mut wrong = Vec::new();
@@ -76,7 +76,7 @@ const KNOWN_IMPORTS: [(&str, &str); 9] = [
 ];
 
 #[test]
-fn no_job_imports_another() {
+fn jobs_do_not_import_each_other() {
     let mut found = BTreeSet::new();
     for (module, imported) in graph(&modules()) {
         let [room, job, ..] = &module[..] else { continue };
@@ -96,7 +96,7 @@ fn no_job_imports_another() {
 }
 
 #[test]
-fn every_folder_of_src_is_a_room() {
+fn every_folder_of_src_is_a_listed_room() {
     let rooms = rooms();
     for item in std::fs::read_dir("src").unwrap() {
         let name = item.unwrap().file_name().to_string_lossy().into_owned();
@@ -106,7 +106,7 @@ fn every_folder_of_src_is_a_room() {
 }
 
 #[test]
-fn an_upward_import_is_seen_however_it_is_written() {
+fn an_upward_import_is_found_in_every_spelling() {
     let rooms = ["base", "database", "jobs"].map(str::to_owned);
     let seen = |code: &str| !upward("database", &rooms, code).is_empty();
     assert!(seen("use crate::jobs::validate;"));

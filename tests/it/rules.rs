@@ -24,7 +24,7 @@ fn shipped() -> Rules {
 }
 
 #[test]
-fn a_run_reads_all_of_a_rule_but_its_examples() {
+fn a_run_reads_every_field_of_a_rule_except_the_examples() {
     let read = Rules::read(&Library::embedded()).unwrap();
     let whole = shipped();
     assert!(read.ids().eq(whole.ids()));
@@ -91,7 +91,7 @@ fn judge(
 }
 
 #[test]
-fn every_rule_fires_on_its_bad_example_and_only_there() {
+fn every_rule_reports_its_bad_example_and_not_its_good_one() {
     let rules = shipped();
     let mut wrong = Vec::new();
     let fake = FakePlanner::new("");
@@ -135,7 +135,7 @@ fn every_rule_fires_on_its_bad_example_and_only_there() {
 }
 
 #[test]
-fn every_rule_states_how_often_it_is_right() {
+fn every_rule_states_its_confidence() {
     for rule in shipped().all() {
         let text = std::fs::read_to_string(format!("rules/{}.yaml", rule.id)).unwrap();
         let stated = format!("\nconfidence: {}\n", rule.confidence.into_str());
@@ -145,7 +145,7 @@ fn every_rule_states_how_often_it_is_right() {
 }
 
 #[test]
-fn findings_below_the_least_confidence_are_not_reported() {
+fn findings_below_the_minimum_confidence_are_not_reported() {
     let rules = shipped();
     let judged = |rule: &str, least: Option<Confidence>| {
         let tree = grown(&rules.get(rule).unwrap().bad.files);
@@ -166,7 +166,7 @@ fn findings_below_the_least_confidence_are_not_reported() {
 
 /// One system a job, in any scheduler: together they find what one run finds.
 #[test]
-fn runs_on_one_system_each_find_what_one_run_finds() {
+fn separate_runs_per_system_find_the_same_as_a_single_run() {
     let rules = shipped();
     let told = |findings: &[Finding]| {
         // A run over a part cannot tell what a waiver is for.
@@ -213,7 +213,7 @@ fn runs_on_one_system_each_find_what_one_run_finds() {
 }
 
 #[test]
-fn rule_ids_are_the_contract() {
+fn rule_ids_equal_the_contract() {
     let rules = shipped();
     let ids: Vec<&str> = rules.ids().collect();
     insta::assert_snapshot!(ids.join("\n"), @r"
@@ -282,7 +282,7 @@ fn rule_ids_are_the_contract() {
 }
 
 #[test]
-fn every_rule_says_all_there_is_to_say() {
+fn every_rule_has_all_its_texts() {
     let rules = shipped();
     for rule in rules.all() {
         let shipped = perfdb_gate::specs::Specs::embedded().unwrap().shipped;
@@ -304,7 +304,7 @@ fn every_rule_says_all_there_is_to_say() {
 
 /// `UPDATE_DOCS=1 cargo test --test it rules::` writes the page instead.
 #[test]
-fn the_page_of_rules_is_made_from_them() {
+fn the_page_of_rules_is_generated_from_the_rules() {
     let page = explain::page(&shipped());
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write("docs/rules.md", &page).unwrap();
@@ -314,7 +314,7 @@ fn the_page_of_rules_is_made_from_them() {
 }
 
 #[test]
-fn a_rule_leads_to_its_section() {
+fn a_rule_links_to_its_section_of_the_page() {
     let page = std::fs::read_to_string("docs/rules.md").unwrap();
     for rule in shipped().all() {
         assert!(page.contains(&format!("\n## {}\n", rule.id)), "{}", rule.id);
@@ -333,7 +333,7 @@ fn a_rule_leads_to_its_section() {
 }
 
 #[test]
-fn a_made_up_table_and_system_need_no_rust() {
+fn a_new_table_and_system_need_only_yaml() {
     let tree = common::Tree::new();
     // A machine of its own, not a copy of the H200's figures.
     let zx1 =

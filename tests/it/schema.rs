@@ -82,7 +82,7 @@ fn agree(schema: &Value, document: &Value, read: impl Fn(&str) -> Result<(), Str
 }
 
 #[test]
-fn shipped_rules_and_tables_fit_and_misspelt_ones_do_not() {
+fn shipped_rules_and_tables_match_their_schemas_and_misspelt_ones_do_not() {
     for (name, folder) in
         [("rule", "rules"), ("tables", "rules/tables"), ("layout", "rules/layouts")]
     {
@@ -103,7 +103,7 @@ fn shipped_rules_and_tables_fit_and_misspelt_ones_do_not() {
 }
 
 #[test]
-fn waivers_fit_and_misspelt_ones_do_not() {
+fn waivers_match_their_schema_and_misspelt_ones_do_not() {
     let read = |text: &str| Waivers::parse("w", text).map(drop).map_err(String::from);
     assert_eq!(agree(&schema("waivers"), &yaml(WAIVERS), read), 2);
     // What is left out is missed by both.
@@ -113,14 +113,14 @@ fn waivers_fit_and_misspelt_ones_do_not() {
 }
 
 #[test]
-fn rerun_lists_fit() {
+fn rerun_lists_match_their_schema() {
     const LIST: &str = "schema: perfdb-gate/rerun/v1\nabout: synthetic\noperations:\n- system: h200_sxm\n  family: gemm\n  backend: vllm\n  version: 0.24.0\n  table: gemm_perf\n  points:\n  - {key: {m: 1}, reason: r, latency_ms: 0.5}\n";
     let read = |text: &str| RerunList::parse(text).map(drop).map_err(String::from);
     assert!(agree(&schema("rerun"), &yaml(LIST), read) >= 3);
 }
 
 #[test]
-fn reports_fit() {
+fn json_reports_match_their_schema() {
     let schema = schema("report");
     let fits =
         |report: &Value| assert_eq!(json_schema::faults(&schema, report), Vec::<String>::new());
@@ -162,7 +162,7 @@ fn examples(page: &str, name: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_lines_of_the_runner_protocol_s_page_fit_and_others_do_not() {
+fn the_example_lines_of_the_runner_protocol_match_its_schema_and_others_do_not() {
     let schema = schema("runner");
     let mut seen = 0;
     for name in ["hello", "about", "request", "reply"] {

@@ -249,7 +249,7 @@ fn check_exceptions(found: &BTreeMap<String, usize>, known: &[(&str, usize)], li
 }
 
 #[test]
-fn every_room_stays_below_its_ceiling() {
+fn every_room_has_at_most_its_allowed_lines_of_code() {
     let mut rooms: BTreeMap<String, usize> = BTreeMap::new();
     for file in FILES.iter() {
         *rooms.entry(file.room().to_owned()).or_default() += file.code_lines();
@@ -282,7 +282,7 @@ fn every_room_stays_below_its_ceiling() {
 }
 
 #[test]
-fn files_are_short() {
+fn files_have_at_most_the_allowed_number_of_lines() {
     let long = FILES.iter().filter(|file| file.lines > FILE_LINES);
     check_exceptions(
         &long.map(|file| (file.path.clone(), file.lines)).collect(),
@@ -292,7 +292,7 @@ fn files_are_short() {
 }
 
 #[test]
-fn functions_are_short() {
+fn functions_have_at_most_the_allowed_number_of_lines() {
     let name = Regex::new(r"\bfn\s+\w+").unwrap();
     let mut long = BTreeMap::new();
     let mut seen = 0;
@@ -315,7 +315,7 @@ fn functions_are_short() {
 }
 
 #[test]
-fn structs_have_few_fields() {
+fn structs_have_at_most_the_allowed_number_of_fields() {
     let head = Regex::new(r"((?:#\[[^\]]*\]\s*)*)(?:pub(?:\([^)]*\))?\s+)?struct\s+(\w+)[^{;(]*\{")
         .unwrap();
     let mirror = Regex::new(r"\b(?:Serialize|Deserialize|Args|Parser)\b").unwrap();
@@ -353,7 +353,7 @@ fn structs_have_few_fields() {
 }
 
 #[test]
-fn only_lines_of_code_are_counted() {
+fn comments_blanks_and_tests_are_not_counted_as_code() {
     let lines = |text: &str| {
         let (code, modules) = without_tests(stripped(text));
         (code.split('\n').filter(|line| !line.trim().is_empty()).count(), modules)

@@ -54,7 +54,7 @@ fn cell<'a>(map: &'a Value, table: &str, system: &str) -> &'a Value {
 }
 
 #[test]
-fn a_cell_counts_what_validate_finds() {
+fn a_cell_of_the_map_counts_the_findings_of_validate() {
     let tree = tree();
     let map = json(&tree, &[]);
     assert_eq!(map["schema"], "perfdb-gate/health/v1");
@@ -72,7 +72,7 @@ fn a_cell_counts_what_validate_finds() {
 }
 
 #[test]
-fn the_map_reads_as_shown() {
+fn the_map_of_tables_equals_its_snapshot() {
     let tree = tree();
     let markdown = status(&tree, &["--format", "markdown"]);
     let runs = [status(&tree, &[]), markdown, status(&tree, &["--quiet"])];
@@ -80,7 +80,7 @@ fn the_map_reads_as_shown() {
 }
 
 #[test]
-fn a_selection_narrows_the_map() {
+fn a_selection_limits_the_map_to_its_tables() {
     let tree = tree();
     let map = json(&tree, &["--system", "h200_sxm", "--version", "0.22.0"]);
     assert_eq!(map["systems"], json!(["h200_sxm"]));
@@ -91,7 +91,7 @@ fn a_selection_narrows_the_map() {
 }
 
 #[test]
-fn a_damaged_table_is_an_error_of_its_cell() {
+fn a_damaged_table_is_an_error_in_its_cell_of_the_map() {
     let tree = tree();
     tree.file(&format!("{LAYOUT}/h200_sxm/gemm/vllm/0.24.0/gemm_perf.txt"), "");
     let map = json(&tree, &[]);

@@ -32,7 +32,7 @@ fn said(tree: &Tree, lines: &[String]) -> String {
 }
 
 #[test]
-fn what_passes_has_data_and_tables() {
+fn a_pass_in_the_support_matrix_needs_data_and_tables() {
     let tree = tree();
     let ok = line("A", "vllm", "0.24.0", "PASS", "silicon");
     assert_eq!(said(&tree, std::slice::from_ref(&ok)), "");
@@ -54,7 +54,7 @@ fn what_passes_has_data_and_tables() {
 }
 
 #[test]
-fn another_backend_counts_where_it_lends() {
+fn a_pass_may_use_tables_that_another_backend_shares() {
     let tree = tree();
     let sglang = gemm(&[(1, 0.5)]).replace("VLLM,0.24.0", "SGLang,0.5.14");
     tree.file("systems/data/h200_sxm/sglang/0.5.14/mamba2_perf.txt", sglang);
@@ -75,7 +75,7 @@ fn another_backend_counts_where_it_lends() {
 }
 
 #[test]
-fn data_has_a_line() {
+fn a_version_with_data_needs_a_line_in_the_support_matrix() {
     let tree = tree();
     let of = |version: &str| line("A", "vllm", version, "FAIL", "");
     insta::assert_snapshot!(said(&tree, &[of("0.22.0")]), @"the matrix has no line for vllm 0.24.0, which has data");
@@ -88,7 +88,7 @@ fn data_has_a_line() {
 }
 
 #[test]
-fn what_is_no_matrix_is_a_finding() {
+fn an_invalid_support_matrix_is_a_finding() {
     let tree = tree();
     tree.file(MATRIX, "model,status\na,PASS\n");
     let run = tree.validate(&["--only", "facts-invalid", "--format", "json"]);
@@ -102,7 +102,7 @@ fn what_is_no_matrix_is_a_finding() {
 }
 
 #[test]
-fn a_pull_request_that_adds_a_version_is_told_that_it_has_no_line() {
+fn an_added_version_without_a_support_matrix_line_is_a_new_finding() {
     let tree = tree();
     tree.file(MATRIX, HEAD.to_owned() + &line("A", "vllm", "0.22.0", "FAIL", ""));
     let base = tree.commit();
@@ -115,7 +115,7 @@ fn a_pull_request_that_adds_a_version_is_told_that_it_has_no_line() {
 }
 
 #[test]
-fn a_version_without_a_line_is_an_info_and_one_that_declares_reuse_has_data() {
+fn a_version_without_a_matrix_line_is_an_info_and_declared_reuse_counts_as_data() {
     let tree = tree();
     tree.file(MATRIX, HEAD.to_owned() + &line("A", "vllm", "0.22.0", "FAIL", ""));
     let run = || tree.validate(&["--only", "support-matrix", "--format", "json"]);

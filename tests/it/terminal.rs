@@ -10,7 +10,7 @@ fn tree() -> Tree {
 }
 
 #[test]
-fn colour_is_for_terminals_unless_told() {
+fn colour_is_only_for_terminals_by_default() {
     let tree = tree();
     let root = tree.path().display().to_string();
     let out = |args: &[&str], no_color: bool| {
@@ -30,7 +30,7 @@ fn colour_is_for_terminals_unless_told() {
 }
 
 #[test]
-fn lines_are_wrapped_to_the_columns_and_whole_in_a_pipe() {
+fn lines_are_wrapped_in_a_terminal_and_not_in_a_pipe() {
     let tree = tree();
     let root = tree.path().display().to_string();
     let out = |columns: Option<&str>, more: &[&str]| {
@@ -59,7 +59,7 @@ fn lines_are_wrapped_to_the_columns_and_whole_in_a_pipe() {
 }
 
 #[test]
-fn quiet_is_the_line_that_sums_it_up() {
+fn quiet_prints_only_the_summary_line() {
     let tree = tree();
     let run = tree.validate(&["--quiet"]);
     assert_eq!(run.code(), 1);
@@ -74,7 +74,7 @@ fn quiet_is_the_line_that_sums_it_up() {
 }
 
 #[test]
-fn verbose_goes_to_standard_error() {
+fn verbose_logs_are_written_to_standard_error() {
     let tree = tree();
     let args = ["--format", "json", "--only", "key-out-of-range", "--only", "unit-shift"];
     let plain = tree.validate(&args);
@@ -97,7 +97,7 @@ fn verbose_goes_to_standard_error() {
 }
 
 #[test]
-fn flags_stand_before_and_after_the_job() {
+fn global_flags_are_accepted_before_and_after_the_command() {
     let tree = tree();
     let root = tree.path().display().to_string();
     let before = run(&["--quiet", "validate", "--root", &root]);
@@ -143,7 +143,7 @@ fn one_run_writes_several_formats() {
 }
 
 #[test]
-fn completions_know_every_flag() {
+fn completions_list_every_flag() {
     for (shell, start) in [
         ("bash", "complete -F _perfdb"),
         ("zsh", "#compdef perfdb-gate"),
@@ -175,12 +175,12 @@ fn reads_its_completions(shell: &str) {
 }
 
 #[test]
-fn bash_reads_its_completions() {
+fn bash_accepts_its_completions() {
     reads_its_completions("bash");
 }
 
 #[test]
 #[ignore = "needs zsh on the path"]
-fn zsh_reads_its_completions() {
+fn zsh_accepts_its_completions() {
     reads_its_completions("zsh");
 }

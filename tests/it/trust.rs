@@ -32,7 +32,7 @@ fn read_by_name() -> Vec<String> {
 }
 
 #[test]
-fn security_lists_every_setting_of_a_tree() {
+fn the_security_page_lists_every_setting_read_from_a_tree() {
     let mut expected: BTreeMap<String, bool> = BTreeMap::new();
     expected.extend(read_by_name().into_iter().map(|name| (name, true)));
     assert_eq!(expected.len(), 2, "{expected:?}");
@@ -44,7 +44,7 @@ fn security_lists_every_setting_of_a_tree() {
 
 /// Files of settings are read in one place, so that the list above is whole.
 #[test]
-fn settings_are_read_in_one_place() {
+fn settings_of_a_tree_are_read_in_one_source_file() {
     let own = |found: BTreeSet<String>| -> Vec<String> {
         found.into_iter().filter(|file| !file.starts_with("database/source/")).collect()
     };
@@ -57,7 +57,7 @@ fn settings_are_read_in_one_place() {
 }
 
 #[test]
-fn files_that_are_not_honoured_are_not_read() {
+fn setting_files_that_are_not_trusted_are_not_read() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
     let validate = || tree.validate(&["--format", "json"]);
@@ -76,7 +76,7 @@ fn files_that_are_not_honoured_are_not_read() {
 
 /// A program of ours is isolated in `base/child.rs`. The other two places start the caller's own commands.
 #[test]
-fn programs_are_started_in_three_places() {
+fn programs_are_started_in_three_source_files() {
     let found: Vec<String> = files_with("Command::new(").into_iter().collect();
     assert_eq!(found, ["base/child.rs", "gpu/process/program.rs", "jobs/smoke.rs"]);
     for file in ["src/gpu/process/program.rs", "src/jobs/smoke.rs"] {

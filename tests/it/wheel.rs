@@ -17,7 +17,7 @@ fn output(command: &mut Command) -> Output {
 
 #[test]
 #[ignore = "needs maturin and python3 with venv on the path"]
-fn a_wheel_brings_all_three_jobs() {
+fn the_python_wheel_runs_validate_sanity_and_remeasure() {
     for tool in ["maturin", "python3"] {
         let found = Command::new(tool).arg("--version").output();
         assert!(found.is_ok(), "{tool} is not on the path (pip install maturin)");

@@ -30,7 +30,7 @@ fn cell(column: &str, i: usize) -> Value {
 }
 
 #[test]
-fn files_of_other_writers_hold_the_same_cells() {
+fn parquet_files_of_other_writers_have_the_same_cells() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures/parquet");
     let mut read = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -54,13 +54,13 @@ fn files_of_other_writers_hold_the_same_cells() {
 }
 
 #[test]
-fn a_file_without_rows_is_empty() {
+fn a_parquet_file_without_rows_is_an_empty_table() {
     let table = Table::decode(&fixture("empty"), Format::Parquet, &|_| false);
     assert_eq!(table.unwrap_err(), TableFault::Empty);
 }
 
 #[test]
-fn a_file_taken_apart_and_put_together_is_the_same_table() {
+fn a_parquet_file_rewritten_from_its_pages_is_the_same_table() {
     for name in ["pyarrow-none", "pyarrow-groups", "pyarrow-v2", "polars"] {
         let bytes = File::read(&fixture(name)).unwrap().write();
         let table = Table::decode(&bytes, Format::Parquet, &|_| false).unwrap();

@@ -186,7 +186,7 @@ fn refused(writer: &Writer, tree: &Tree, print: &str, outside: &Path) -> String 
 }
 
 #[test]
-fn a_link_or_a_pipe_in_the_place_of_a_file_is_refused() {
+fn a_link_or_a_pipe_in_place_of_an_output_file_is_refused() {
     for writer in &WRITERS {
         for (obstacle, called) in OBSTACLES {
             let (tree, outside) = (site(), tempfile::tempdir().unwrap());
@@ -204,7 +204,7 @@ fn a_link_or_a_pipe_in_the_place_of_a_file_is_refused() {
 }
 
 #[test]
-fn a_link_in_the_place_of_a_folder_is_refused() {
+fn a_link_in_place_of_an_output_folder_is_refused() {
     for writer in &WRITERS {
         let (tree, outside) = (site(), tempfile::tempdir().unwrap());
         let print = prints(&tree).remove(0);
@@ -224,7 +224,7 @@ fn a_link_in_the_place_of_a_folder_is_refused() {
 }
 
 #[test]
-fn a_link_below_the_top_is_one_line_and_a_hint() {
+fn a_link_below_the_output_folder_is_an_error_of_one_line_with_a_hint() {
     let (tree, outside) = (site(), tempfile::tempdir().unwrap());
     let print = prints(&tree).remove(0);
     symlink(outside.path(), tree.path().join(".perfdb-gate")).unwrap();
@@ -247,7 +247,7 @@ fn a_link_below_the_top_is_one_line_and_a_hint() {
 
 /// Outputs that the command line names.
 #[test]
-fn an_output_in_a_repository_is_not_written_through_a_link_of_it() {
+fn an_output_is_not_written_through_a_link_of_the_repository() {
     let (tree, outside) = (site(), tempfile::tempdir().unwrap());
     symlink(outside.path(), tree.path().join("out")).unwrap();
     symlink(outside.path().join("file"), tree.path().join("report.json")).unwrap();
@@ -278,7 +278,7 @@ fn an_output_in_a_repository_is_not_written_through_a_link_of_it() {
 }
 
 #[test]
-fn of_several_waivers_at_once_none_is_lost() {
+fn simultaneous_waivers_are_all_written() {
     let tree = site();
     for version in ["0.1.0", "0.2.0", "0.3.0", "0.4.0"] {
         let rows = gemm(&[(0, 0.5)]).replace("0.24.0", version);
@@ -296,7 +296,7 @@ fn of_several_waivers_at_once_none_is_lost() {
 }
 
 #[test]
-fn of_two_merges_at_once_none_is_lost() {
+fn simultaneous_merges_are_both_written() {
     let tree = site();
     let mut runs = Vec::new();
     for (number, m) in [(1, 2), (2, 4), (3, 8)] {
@@ -318,7 +318,7 @@ fn of_two_merges_at_once_none_is_lost() {
 
 /// The lock ends with the process that had it.
 #[test]
-fn a_run_that_was_killed_blocks_no_other() {
+fn a_killed_run_does_not_block_another() {
     let tree = site();
     let print = prints(&tree).remove(0);
     let mut killed = start(&tree, &["waive", &print, "--reason", "x"]);
@@ -331,7 +331,7 @@ fn a_run_that_was_killed_blocks_no_other() {
 
 /// Settings that are read for judgement.
 #[test]
-fn a_device_or_a_pipe_among_the_settings_is_never_read() {
+fn a_device_or_a_pipe_in_place_of_a_settings_file_is_never_read() {
     for path in [
         SETTINGS,
         ".perfdb-gate/baseline.json",

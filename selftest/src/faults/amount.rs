@@ -68,7 +68,7 @@ mod tests {
     use super::Amount;
 
     #[test]
-    fn amounts_read_as_they_are_written() {
+    fn amounts_of_rows_are_parsed_from_their_text() {
         for (text, amount) in [
             ("5", Amount::Rows(5)),
             ("1 %", Amount::Share(0.01)),

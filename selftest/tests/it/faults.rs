@@ -40,7 +40,7 @@ fn list<'a>(json: &'a Value, name: &str) -> &'a [Value] {
 }
 
 #[test]
-fn every_structural_fault_is_found_and_nothing_is_touched() {
+fn every_structural_fault_is_found_and_no_file_of_the_database_changes() {
     let table = format!("{REPOSITORY}/data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet");
     let before = std::fs::read(&table).unwrap();
     let run = faults(".", &["--format", "json", "--samples", "1"]);
@@ -95,7 +95,7 @@ fn the_same_seed_plants_the_same_faults() {
 }
 
 #[test]
-fn a_blind_rule_is_reported() {
+fn a_rule_that_misses_its_fault_is_reported() {
     let tree = Tree::new();
     // A rule that never looks at a row.
     let rule = include_str!("../../../rules/device-mismatch.yaml");
@@ -128,7 +128,7 @@ fn a_blind_rule_is_reported() {
 }
 
 #[test]
-fn damage_fits_the_format_of_the_file() {
+fn a_fault_damages_a_file_in_its_own_format() {
     let tree = Tree::new();
     let rows: Vec<(u64, f64)> = (1..=40).map(|m| (16 * m, 0.01 * m as f64)).collect();
     tree.gemm("gemm_perf.txt", gemm(&rows));
@@ -148,7 +148,7 @@ fn damage_fits_the_format_of_the_file() {
 }
 
 #[test]
-fn a_copy_that_was_there_is_no_false_alarm_when_it_is_text() {
+fn an_existing_copy_in_text_is_not_a_false_alarm() {
     let tree = Tree::new();
     let rows: Vec<(u64, f64)> = (1..=40).map(|m| (16 * m, 0.01 * m as f64)).collect();
     let place =
@@ -168,7 +168,7 @@ fn a_copy_that_was_there_is_no_false_alarm_when_it_is_text() {
 }
 
 #[test]
-fn a_false_alarm_that_is_an_error_fails() {
+fn a_false_alarm_of_severity_error_fails_the_run() {
     let tree = Tree::new();
     // A control that breaks a rule: what that rule says is a false alarm.
     let planted = "faults:\n\
@@ -180,7 +180,7 @@ fn a_false_alarm_that_is_an_error_fails() {
 }
 
 #[test]
-fn rows_of_whole_numbers_are_repeated_with_what_they_became() {
+fn a_column_of_integers_is_repeated_with_its_changed_values() {
     let tree = Tree::new();
     let text = gemm(&(1..=40).map(|m| (16 * m, m as f64)).collect::<Vec<_>>());
     assert!(matches!(decoded(&text).column("latency"), Some(Column::Int { .. })));
@@ -198,7 +198,7 @@ fn rows_of_whole_numbers_are_repeated_with_what_they_became() {
 }
 
 #[test]
-fn where_nothing_can_be_planted_it_says_so() {
+fn a_run_that_plants_no_fault_is_inconclusive() {
     let tree = Tree::new();
     let root = tree.path().display().to_string();
     let none = few_faults(&tree, "faults: []\n");
@@ -216,7 +216,7 @@ fn where_nothing_can_be_planted_it_says_so() {
 }
 
 #[test]
-fn tables_in_markdown_are_tables() {
+fn the_report_in_markdown_has_tables() {
     let text = faults(".", &["--samples", "1", "--format", "markdown"]).out();
     let options = pulldown_cmark::Options::ENABLE_TABLES;
     let events = pulldown_cmark::Parser::new_ext(&text, options);

@@ -41,7 +41,7 @@ fn mask(text: &str) -> Vec<bool> {
 }
 
 #[test]
-fn a_plain_name_is_what_the_parser_makes_of_it() {
+fn a_plain_name_is_parsed_as_a_column() {
     for name in ["m", "latency", "num_key_value_heads", "head_dim2", "gemm_dtype"] {
         assert!(is_plain_name(name), "{name}");
     }
@@ -54,7 +54,7 @@ fn a_plain_name_is_what_the_parser_makes_of_it() {
 }
 
 #[test]
-fn the_first_arm_that_holds_has_its_way() {
+fn the_first_true_arm_of_a_case_gives_its_value() {
     assert_eq!(
         numbers("CASE WHEN m >= 1 THEN 10 WHEN m >= 2 THEN 20 ELSE 30 END"),
         [10.0, 10.0, 30.0]
@@ -71,7 +71,7 @@ fn the_first_arm_that_holds_has_its_way() {
 }
 
 #[test]
-fn arithmetic_and_fields() {
+fn a_formula_computes_with_columns_and_system_figures() {
     assert_eq!(numbers("2 * m + gpu.mem_bw")[..2], [12.0, 14.0]);
     assert_eq!(numbers("coalesce(window_size, 7)"), [7.0; 3]);
     assert_eq!(numbers("coalesce(m, 0)"), [1.0, 2.0, 0.0]);
@@ -82,7 +82,7 @@ fn arithmetic_and_fields() {
 }
 
 #[test]
-fn null_compares_as_false() {
+fn a_comparison_with_null_is_false() {
     assert_eq!(mask("m >= 1"), [true, true, false]);
     assert_eq!(mask("m <> 1"), [false, true, false]);
     assert_eq!(mask("m IS NULL"), [false, false, true]);
@@ -90,7 +90,7 @@ fn null_compares_as_false() {
 }
 
 #[test]
-fn text_predicates() {
+fn a_formula_compares_texts_with_patterns_and_lists() {
     assert_eq!(mask("kernel LIKE '%_eager'"), [true, false, false]);
     assert_eq!(mask("kernel NOT LIKE '%_eager'"), [false, true, true]);
     assert_eq!(mask("kernel IN ('triton', 'fa3')"), [false, true, false]);
@@ -98,7 +98,7 @@ fn text_predicates() {
 }
 
 #[test]
-fn case_picks_text_and_numbers() {
+fn a_case_expression_gives_texts_or_numbers() {
     let e: Expr = "CASE kernel WHEN 'triton' THEN 'mine' ELSE kernel END".parse().unwrap();
     let Value::Text(codes, dict) = e.eval(&Synthetic).unwrap() else { panic!() };
     let text = |i| (codes.get(i) != NULL_CODE).then(|| dict[codes.get(i) as usize].to_string());
@@ -111,7 +111,7 @@ fn case_picks_text_and_numbers() {
 }
 
 #[test]
-fn a_part_of_a_text_is_a_text_and_can_be_a_number() {
+fn a_substring_is_a_text_and_can_be_cast_to_a_number() {
     assert_eq!(mask("substr(kernel, 1) = kernel"), [true, true, false]);
     assert_eq!(mask("substr(kernel, 5) = 'eager'"), [true, false, false]);
     assert_eq!(mask("substr(absent, 3) IS NULL"), [true; 3]);
@@ -121,7 +121,7 @@ fn a_part_of_a_text_is_a_text_and_can_be_a_number() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_with_the_text() {
+fn an_unsupported_expression_is_refused_and_quoted() {
     for text in [
         "SELECT 1",
         "m +",
@@ -137,7 +137,7 @@ fn what_is_not_understood_is_refused_with_the_text() {
 }
 
 #[test]
-fn a_formula_that_no_stack_or_memory_holds_is_refused() {
+fn a_formula_that_is_too_long_or_too_deep_is_refused() {
     let chain = |n: usize| "m+".repeat(n) + "1";
     let refused = |text: String| {
         let why = text.parse::<Expr>().map(|_| ()).unwrap_err().to_string();
@@ -159,7 +159,7 @@ fn a_formula_that_no_stack_or_memory_holds_is_refused() {
 }
 
 #[test]
-fn rows_are_known_if_all_values_are_but_those_that_a_formula_asks_about() {
+fn a_null_makes_a_formula_unknown_unless_the_formula_tests_for_null() {
     let known = |text: &str| {
         let e: Expr = text.parse().unwrap();
         let nulls = e.nulls(&Synthetic).unwrap();

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_and_scaled_copies_are_found_and_noise_is_not() {
+    fn plain_and_scaled_copies_are_found_and_noisy_reruns_are_not() {
         let a = sketch(|i| 0.1 + i as f64 * 0.037);
         let noisy = sketch(|i| (0.1 + i as f64 * 0.037) * (1.0 + 1e-6 * (i % 7) as f64));
         assert_eq!(equal_points(&a, &a).unwrap().equal, 50);

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn those_of_a_kinship_come_nearest_in_size_first() {
+    fn peers_of_one_kinship_are_ordered_by_the_nearest_number_of_keys() {
         let mut files: Vec<TableFile> = (0..60).map(|i| table(i % 4, i / 4 % 3, i / 12)).collect();
         files.sort_by(|a, b| a.entry.path.cmp(&b.entry.path));
         let sketch = |i: usize| Sketch { keys: 7 * i % 11, ..Sketch::default() };

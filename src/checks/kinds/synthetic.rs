@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_found_whole_wherever_they_start() {
+    fn a_run_of_synthetic_rows_is_found_whole_at_any_start() {
         for start in 0..20 {
             for len in [15, 16, 17, 40] {
                 let is_in = |r: usize| (start..start + len).contains(&r);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearer_line_counts() {
+    fn a_point_is_measured_from_the_nearer_of_a_straight_line_and_a_power_law() {
         assert!(distance([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]) < 1e-12, "straight");
         assert!(distance([1.0, 3.0, 9.0], [1.0, 2.0, 4.0]) < 1e-12, "a power law");
         assert!(distance([1.0, 1.5, 2.0], [0.0, 1.0, 2.0]) < 1e-12, "from size 0");

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_tables_are_tables() {
+    fn only_files_with_a_table_s_name_and_ending_are_tables() {
         assert_eq!(format_of("a/gemm_perf.parquet"), Some(Format::Parquet));
         assert_eq!(format_of("a/gemm_perf.txt"), Some(Format::Csv));
         assert_eq!(format_of("a/INCOMPLETE.txt"), None);

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_to_what_is_in_the_source() {
+    fn a_symbolic_link_is_resolved_only_within_the_source() {
         assert_eq!(leads("../b/c", &[]).as_deref(), Some("b/c"));
         assert_eq!(leads("./../b/./c/file", &[]).as_deref(), Some("b/c/file"));
         assert_eq!(leads("next", &[("a/next", "../b")]).as_deref(), Some("b"));

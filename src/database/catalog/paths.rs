@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_relative_path_leads_back() {
+    fn a_relative_path_resolves_to_the_original_path() {
         for (folder, to) in
             [("systems", "systems/data/x"), ("a/systems", "a/data/x"), ("", "data/x")]
         {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn data_dirs_are_relative_to_their_yaml() {
+    fn data_folders_are_relative_to_the_system_s_yaml() {
         assert_eq!(join("a/systems", "data/x"), "a/systems/data/x");
         assert_eq!(join("systems", "../data/x/"), "data/x");
         assert_eq!(join("", "data/x"), "data/x");

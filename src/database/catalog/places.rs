@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_are_a_place() {
+    fn the_folders_of_a_table_give_system_family_backend_and_version() {
         let specs = Specs::embedded().unwrap();
         let place = |path: &str| {
             let p = place_of(Path::new(path), &specs);

@@ -69,7 +69,7 @@ mod tests {
     use super::Cell;
 
     #[test]
-    fn cells_are_ordered_and_shown() {
+    fn cells_are_ordered_as_nulls_numbers_and_texts() {
         let mut cells = [
             Cell::Text("b".into()),
             Cell::Number(-0.0),

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_keep_their_codes_however_many_there_are() {
+    fn codes_of_values_are_one_two_or_four_bytes_wide() {
         for (count, bytes) in [(2, 1), (256, 1), (257, 2), (65_536, 2), (65_537, 4)] {
             let column = numbers((0..70_000).map(|i| f64::from(i % count) / 3.0));
             let PartColumn::Numbers { codes, values } = &column else { panic!("numbers") };

@@ -83,7 +83,7 @@ mod tests {
     use crate::database::table::PartValues;
 
     #[test]
-    fn values_of_several_tables_are_ranked_together() {
+    fn values_of_several_tables_have_common_ranks() {
         let of = |parts: Vec<PartColumn>| KeyCoverage { rows: Codes::of(&[0, 1, 2], 3), parts };
         let texts = |codes: &[u32], names: &[&str]| {
             let names: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_equal_where_their_values_are() {
+    fn cells_are_equal_if_their_values_are() {
         // The tables have integers and fractions, names in another order, and a null on one side.
         let base = table("name,m,latency,note\na,1,1,\nb,2,2,7\n");
         let head = table("name,m,latency,note\nb,2,2.0,7\na,1,0.5,0\n");
@@ -181,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn one_name_in_all_rows_tells_none_apart() {
+    fn a_column_with_one_value_in_all_rows_is_not_part_of_the_key() {
         let base = table("name,m\na,1\n");
         assert_eq!(SharedColumns::of(&base, &table("name,m\na,2\n")).keys.len(), 1);
         assert_eq!(SharedColumns::of(&base, &table("name,m\nb,1\n")).keys.len(), 2);
     }
 
     #[test]
-    fn a_column_of_one_side_or_of_another_type_is_one_sided() {
+    fn a_column_of_one_state_or_of_another_type_is_one_sided() {
         let base = table("name,m\na,1\n");
         assert!(SharedColumns::of(&base, &base).one_sided.is_empty());
         let with_power = table("name,m,power\na,1,9\n");

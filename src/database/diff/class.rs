@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_is_what_happened_to_rows_and_to_what_is_served() {
+    fn the_class_of_a_change_follows_from_row_changes_and_served_rows() {
         let same = ServedDiff { common: 9, ..ServedDiff::default() };
         let other = ServedDiff { changed: 1, ..same.clone() };
         assert_eq!(class(Status::Rewritten, rows(0, 0, 0), &same, false), Class::ReEncode);

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_point_is_interpolated_along_the_axis_that_fits_it_best() {
+    fn a_point_is_interpolated_along_the_axis_with_the_best_fit() {
         let mut lines = ServedLines::default();
         for (x, y, latency) in [(1.0, 1.0, 1.0), (3.0, 1.0, 3.0), (2.0, 0.0, 9.0), (2.0, 2.0, 9.0)]
         {

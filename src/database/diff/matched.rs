@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_changed_where_a_column_holds_something_else() {
+    fn a_row_changed_in_a_column_if_the_cell_differs() {
         let base = "m,latency,power\n1,0.5,9\n2,0.7,9\n3,0.9,9\n";
         let found = matched(base, "m,latency,power\n3,0.9,8\n1,0.6,9\n4,1.0,9\n");
         assert_eq!(changes(&found, 3, &["latency"]), [false, true, true]);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_that_comes_or_goes_changed_where_it_holds_something() {
+    fn an_added_or_removed_column_changed_the_rows_with_a_value() {
         let found = matched("m,latency\n1,0.5\n2,0.7\n", "m,latency,power\n1,0.5,9\n2,0.7,\n");
         assert_eq!(changes(&found, 2, &["power"]), [true, false]);
         assert_eq!(changes(&found, 2, &["latency"]), [false, false]);

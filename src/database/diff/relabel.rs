@@ -165,14 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_with_a_corrected_key_column_pair_even_if_latencies_repeat() {
+    fn rows_with_a_corrected_key_column_are_paired_even_if_latencies_repeat() {
         let base = [(128, 1, 0.1), (128, 2, 0.2), (128, 3, 0.3), (128, 4, 0.3)];
         let head = [(64, 9, 0.9), (64, 4, 0.3), (64, 1, 0.1), (64, 2, 0.2), (64, 3, 0.3)];
         assert_eq!(pairs(&base, &head), [(0, 2), (1, 3), (2, 4), (3, 1)]);
     }
 
     #[test]
-    fn equal_latencies_of_unrelated_rows_do_not_pair() {
+    fn unrelated_rows_with_equal_latencies_are_not_paired() {
         let base = [(128, 1, 0.1), (128, 2, 0.2), (128, 3, 0.3), (128, 4, 0.4)];
         assert_eq!(pairs(&base, &[(64, 1, 0.1), (128, 7, 0.2), (64, 8, 0.3)]), []);
         assert_eq!(pairs(&base, &[(64, 1, 0.1), (64, 2, 0.25), (64, 3, 0.35)]), []);

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_rows_of_a_key_match_before_the_rest_becomes_each_other() {
+    fn equal_rows_of_a_key_are_matched_before_changed_rows() {
         let found = diff(&[(1, 1), (1, 2), (1, 3)], &[(1, 3), (1, 5)]);
         assert_eq!(found, RowDiff { added: vec![], removed: vec![1], changed: vec![(0, 1)] });
         let found = diff(&[(1, 1)], &[(1, 7), (1, 1), (2, 1)]);
@@ -147,12 +147,12 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_only_moved_did_not_change() {
+    fn reordered_rows_are_not_changed() {
         assert!(diff(&[(1, 1), (2, 2), (3, 3)], &[(3, 3), (1, 1), (2, 2)]).is_empty());
     }
 
     #[test]
-    fn keys_of_one_hash_are_told_apart() {
+    fn keys_with_equal_hashes_are_compared_by_their_cells() {
         // Without a column to hash, all hashes are equal, and the cells are compared.
         let (base, head) = (vec![1, 2, 1].into(), vec![2, 1, 3].into());
         let cells = ColumnPair { name: "m".into(), base, head };
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quarter_million_copies_of_a_key_take_a_moment() {
+    fn a_quarter_million_copies_of_a_key_are_compared_in_linear_time() {
         let base: Vec<(u8, u8)> = (0..250_000).map(|i| (1, (i % 100) as u8)).collect();
         let head: Vec<(u8, u8)> = (0..250_000).map(|i| (1, (i % 90) as u8)).collect();
         let found = diff(&base, &head);

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_that_stands_once_is_not_two_parts_numbers() {
+    fn a_number_of_a_failed_case_matches_one_key_part_only() {
         let cells = |all: &[f64]| all.iter().map(|n| Cell::Number(*n)).collect::<Vec<_>>();
         let values = [cells(&[1.0, 2.0, 4.0]), cells(&[256.0]), cells(&[4096.0])];
         let fits = |all: &[f64]| {

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn only_classified_failures_count() {
+    fn only_classified_failures_are_read() {
         let of = |class: Json, error: &str| {
             serde_json::json!({
                 "module": "vllm.gemm", "task_id": "a", "task_params": "(1, 2, 3)",
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_its_table_s_by_the_words_of_its_module() {
+    fn a_failure_belongs_to_the_table_whose_words_its_module_contains() {
         let tables = ["gemm_perf", "moe_perf", "wideep_moe_perf", "context_attention_perf"];
         let table = |module: &str| {
             let json = serde_json::json!({
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_without_a_case_stands_for_its_group_or_for_nothing() {
+    fn a_failure_without_a_case_covers_its_group_or_operation_or_is_ignored() {
         let case = |group: Json, class: &str| {
             let json = serde_json::json!({
                 "module": "vllm.moe", "task_params": null, "group": group, "classification": class

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_read_as_python_prints_them() {
+    fn parameters_of_a_case_in_python_syntax_are_read() {
         let shown = |text: &str| {
             let show = |Token { name, cell, .. }: Token<'_>| match name {
                 Some(name) => format!("{name}={cell}"),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_one_value() {
+    fn a_list_in_the_parameters_of_a_case_is_one_value() {
         let values = |params: serde_json::Value| match FailedCases::parse(&params) {
             Some(FailedCases::Values(values)) => values.iter().map(Vec::len).collect::<Vec<_>>(),
             other => panic!("{other:?}"),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_of_many_names_is_read_at_once() {
+    fn a_case_with_a_hundred_thousand_parameters_is_read() {
         let text: Vec<String> = (0..100_000).map(|i| format!("a{i}={i}")).collect();
         let Some(FailedCases::Named(named)) = FailedCases::parse(&text.join(", ").into()) else {
             panic!()

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_ordered_as_the_loader_orders_them() {
+    fn versions_have_the_order_of_the_loader() {
         let files = ["0.9.0", "0.10.0", "0.10.0rc1", "dev-1aa0e962"].map(|v| table_file("s", v));
         let mut editions = Editions::default();
         files.iter().for_each(|f| editions.add(f));

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn backends_lend_each_other_what_the_manifest_lists() {
+    fn backends_share_the_tables_that_the_manifest_lists() {
         let text = "groups:\n\
             - {op_file: moe_perf.parquet, kernel_source: a, tier: shared, frameworks: [sglang, vllm]}\n\
             - {op_file: moe_perf.parquet, kernel_source: b, tier: absence_load_bearing, frameworks: [trtllm, vllm]}\n";

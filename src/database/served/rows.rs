@@ -245,14 +245,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_hashes_of_unequal_keys_are_no_repeats() {
+    fn unequal_keys_with_equal_hashes_are_not_copies() {
         let keys = [1, 2, 1, 2, 3];
         let found = repeats(&[7; 5], |_| true, |a, b| keys[a] == keys[b]);
         assert_eq!(found, [(2, 0), (3, 1)]);
     }
 
     #[test]
-    fn copies_are_by_the_first_row_of_their_key() {
+    fn copies_are_grouped_by_the_first_row_of_their_key() {
         let found = by_first(vec![(2, 1), (4, 0), (5, 1), (6, 3)]);
         let expected = [&[0, 4][..], &[1, 2, 5], &[3, 6]].map(KeyRows::from_slice);
         assert_eq!(found, expected);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_not_loaded_do_not_count() {
+    fn rows_that_are_not_loaded_are_not_copies() {
         let found = repeats(&[7; 3], |i| i != 0, |_, _| true);
         assert_eq!(found, [(2, 1)]);
     }

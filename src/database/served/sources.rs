@@ -237,7 +237,7 @@ mod tests {
     use crate::database::catalog::TableFile;
 
     #[test]
-    fn of_many_systems_those_next_to_it_are_near() {
+    fn only_the_next_systems_in_order_are_peers_of_a_system() {
         let files: Vec<TableFile> = (10..99).map(|i| table_file(&format!("s{i}"), "1")).collect();
         let mut systems = BySystem::new();
         files.iter().for_each(|f| systems.entry(&f.place.system).or_default().add(f));

@@ -323,13 +323,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_that_looks_like_a_number_is_text() {
+    fn a_sidecar_version_that_looks_like_a_number_is_text() {
         let text = "schema_version: 1\nruntime: {framework: vllm, version: 0.24}\ntables: {}\n";
         assert_eq!(Meta::parse(text).unwrap().runtime.version, "0.24");
     }
 
     #[test]
-    fn a_missing_status_is_named() {
+    fn a_missing_status_of_a_sidecar_is_named() {
         let no_status =
             "schema_version: 1\nruntime: {framework: a, version: b}\ntables:\n  t: {}\n";
         assert!(Meta::parse(no_status).unwrap_err().to_string().contains("status"));

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_field_is_named() {
+    fn an_empty_field_of_a_reuse_declaration_is_named() {
         let empty = "schema_version: 1\nreuse:\n- {table: t, from_version: '1', reason: '', approved_by: me}\n";
         assert_eq!(Reuse::parse(empty).unwrap_err().to_string(), "reuse[0].reason is empty");
     }

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_match_as_in_git() {
+    fn patterns_of_gitattributes_match_as_in_git() {
         let path = "a/systems/data/x/gemm_perf.txt";
         for (pattern, matches) in [
             ("*.txt", true),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_of_the_deepest_file_counts() {
+    fn the_last_line_of_the_deepest_gitattributes_file_applies() {
         let top = (".gitattributes", "*.txt filter=lfs\n*.txt text\nNOTES.txt -filter\n");
         assert!(is_in_lfs(&[top], "a/gemm_perf.txt"));
         assert!(!is_in_lfs(&[top], "a/NOTES.txt"));

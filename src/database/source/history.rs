@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_touched_file_is_as_old_as_the_bytes_that_it_had() {
+    fn the_age_of_an_uncommitted_file_is_that_of_its_last_committed_bytes() {
         let id = |byte: u8| Some(Oid::from_bytes(&[byte; 20]).unwrap());
         let mut bytes = FileBytes::new(AgeBasis::BytesBefore, id(3));
         let walk = [id(3), id(2), id(2), id(1), None];

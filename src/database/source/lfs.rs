@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_a_pointer_and_nothing_else() {
+    fn only_a_git_lfs_pointer_is_read_as_a_pointer() {
         let text = b"version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 12\n";
         assert_eq!(pointer(text), Some(Pointer { oid: "abc".into(), size: 12 }));
         assert_eq!(pointer(b"PAR1"), None);

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_of_a_file_holds_until_it_is_written() {
+    fn a_cached_fact_of_a_file_is_valid_until_the_file_is_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gemm_perf.csv");
         let sizes: Stamped<usize> = Stamped::default();

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_of_one_type_are_a_column() {
+    fn cells_of_one_type_form_a_column() {
         for values in [
             vec![json!(1), json!(null), json!(3)],
             vec![json!(0.5), json!(null)],
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_one_type_are_joined() {
+    fn parts_of_a_column_are_joined_if_their_types_agree() {
         let (a, b) = (from(&[json!("x"), json!(null)]), from(&[json!("y"), json!("x")]));
         let joined = Column::joined(&[&a, &b]).unwrap();
         assert_eq!(cells(&joined), [json!("x"), json!(null), json!("y"), json!("x")]);

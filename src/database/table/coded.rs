@@ -95,7 +95,7 @@ mod tests {
     use crate::base::random::Random;
 
     #[test]
-    fn numbers_are_known_by_their_codes() {
+    fn a_coded_column_gives_the_same_numbers() {
         let mut random = Random::new(5);
         for (rows, most) in [(1, 1), (300, 1), (300, 7), (300, 2000), (0, 1)] {
             let values: Vec<i64> = (0..rows).map(|_| random.below(most) as i64 * 7 - 10).collect();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn dictionaries_may_repeat_numbers_and_differ_from_group_to_group() {
+    fn dictionaries_may_repeat_numbers_and_differ_between_row_groups() {
         let of = |groups: &[(&[u32], &[i64])]| {
             let groups = groups.iter().map(|(indices, own)| (indices.to_vec(), own.to_vec()));
             CodedColumn::of_groups(groups.collect())

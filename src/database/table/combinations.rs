@@ -166,7 +166,7 @@ mod tests {
 
     /// Synthetic: columns with few values, with many, and with more combinations than 64 bits can number.
     #[test]
-    fn combinations_are_numbered_in_the_order_in_which_they_are_met() {
+    fn combinations_of_values_are_numbered_in_order_of_appearance() {
         let mut random = Random::new(3);
         for rows in [0, 1, BLOCK - 1, BLOCK + 1, 5 * BLOCK] {
             for (names, spread, count) in [(4, 6, 6), (40, 60, 60), (40, 900, 1 << 40)] {

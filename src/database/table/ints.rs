@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_the_same_however_they_are_kept() {
+    fn coded_and_plain_integers_have_the_same_values() {
         let coded = CodedColumn::of_groups(vec![(vec![1, 0, 1], vec![8, -2])]).unwrap();
         let (coded, laid_out) = (IntValues::from(coded), IntValues::from(vec![-2, 8, -2]));
         for values in [&coded, &laid_out] {

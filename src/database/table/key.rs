@@ -183,7 +183,7 @@ mod tests {
 
     /// Synthetic: the same keys as integers, as floats, and through a formula.
     #[test]
-    fn equal_keys_are_alike_whatever_their_column_holds() {
+    fn keys_are_equal_for_columns_of_integers_floats_and_formulas() {
         let specs = Specs::embedded().unwrap();
         let of = |text: &str| text.to_owned();
         let place = Place { system: of("x"), family: None, backend: of("y"), version: of("1") };

@@ -120,7 +120,7 @@ mod tests {
     use super::inert;
 
     #[test]
-    fn no_text_is_a_formula() {
+    fn texts_that_a_spreadsheet_would_compute_are_quoted() {
         for text in ["=1+1", "+A1", "-1+1", "@SUM(A1)", "＝1", "-", "=cmd|' /C calc'!A0"] {
             assert_eq!(inert(text), format!("'{text}"));
         }

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_numbered_as_they_are_met_however_many_there_are() {
+    fn values_are_numbered_in_order_of_appearance() {
         let mut numbering = Numbering::default();
         let values = || (0..5000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         assert!(values().map(|value| numbering.number(value)).eq(0..5000));

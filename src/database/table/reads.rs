@@ -111,7 +111,7 @@ mod tests {
     use crate::specs::Specs;
 
     #[test]
-    fn formulas_read_facts_of_the_system_where_they_name_figures_or_look_up_rates() {
+    fn formulas_read_the_system_s_facts_only_if_they_name_figures_or_rates() {
         let specs = Specs::embedded().unwrap();
         let gemm = specs.tables.get("gemm_perf").unwrap();
         let record = ReadsRecord::default();

@@ -161,7 +161,7 @@ mod tests {
     /// Formulas on a part of the rows see only the names in these rows, so that each name is processed a
     /// limited number of times.
     #[test]
-    fn a_part_s_formulas_see_the_names_of_its_rows_alone() {
+    fn formulas_on_some_rows_process_only_the_names_in_these_rows() {
         let name = |row: usize| (!row.is_multiple_of(3)).then(|| format!("name {}", row / 2));
         let column = Column::texts((0..50_000).map(name));
         let table = Table::of(50_000, vec![("kernel_source".to_owned(), column)]);

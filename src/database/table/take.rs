@@ -88,7 +88,7 @@ mod tests {
     use crate::database::catalog::Format;
 
     #[test]
-    fn lines_that_stay_are_as_they_were() {
+    fn remaining_lines_of_a_text_table_are_unchanged() {
         for (text, wanted) in [
             ("m,latency\n1,0.50\n2,0.6\n3,7e-1\n", "m,latency\n1,0.50\n3,7e-1\n"),
             ("m,latency\r\n1,0.50\r\n\r\n2,0.6\r\n3,1\r\n", "m,latency\r\n1,0.50\r\n\r\n3,1\r\n"),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn some_rows_are_those_rows() {
+    fn selected_rows_keep_their_cells() {
         let text = "version,m,flag\na,1,True\nb,,False\na,3,True\n";
         let table = Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
         let columns = table.take(&[2, 0]);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_cells_hash_alike_whatever_their_codes() {
+    fn equal_cells_have_equal_hashes_for_any_codes() {
         let hashes = |text: &str| {
             let table = Table::decode(text.as_bytes(), Format::Csv, &|_| false).unwrap();
             let mut hashes = vec![0; table.rows];

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_reads_back_as_it_was() {
+    fn a_written_table_is_read_back_unchanged() {
         let columns = synthetic();
         let table = parquet::decode(&encode(&columns).unwrap(), Wanted::All).unwrap();
         assert_eq!(difference(&columns, &table), None);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_are_not_wanted_are_not_there() {
+    fn only_wanted_columns_are_decoded() {
         let columns = synthetic();
         let names = ["kernel", "latency", "unknown"].into();
         let table = parquet::decode(&encode(&columns).unwrap(), Wanted::Named(&names)).unwrap();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_that_differs_is_named() {
+    fn the_first_differing_cell_of_two_tables_is_named() {
         let mut columns = synthetic();
         let table = parquet::decode(&encode(&columns).unwrap(), Wanted::All).unwrap();
         columns[2].1 = Column::Int { values: vec![1, 2, i64::MIN].into(), nulls: None };
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused() {
+    fn columns_of_unequal_length_or_unknown_type_are_refused() {
         let uneven = [
             ("m".to_owned(), Column::Int { values: vec![1].into(), nulls: None }),
             ("n".to_owned(), Column::Int { values: vec![1, 2].into(), nulls: None }),

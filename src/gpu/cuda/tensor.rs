@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_values_are_normal() {
+    fn normal_values_have_mean_zero_and_variance_one() {
         let mut random = Random::new(1);
         let drawn: Vec<f32> = (0..10_000).map(|_| random.normal()).collect();
         let mean = drawn.iter().sum::<f32>() / 1e4;

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_follow_the_percentiles() {
+    fn the_share_within_a_limit_follows_from_the_percentiles() {
         let band = band();
         for (limit, share) in [(1.02f64, 0.5), (1.06, 0.95), (1.12, 0.99), (1.0, 0.0)] {
             assert!((within(&band, limit.ln()) - share).abs() < 1e-9, "{limit}");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_within_a_limit_is_the_inverse_of_the_limit_of_a_share() {
+    fn the_limit_of_a_share_is_the_inverse_of_the_share_within_a_limit() {
         let band = band();
         for share in [0.01, 0.3, 0.5, 0.8, 0.95, 0.97, 0.99, 0.999] {
             assert!(
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn power_is_how_often_the_verdict_finds_and_blames() {
+    fn statistical_power_is_the_simulated_rate_of_failed_verdicts() {
         for count in [10, 40] {
             let power = power(&vec![&band(); count], collections(&limits()), &limits());
             let found = failed(count, power.detects.unwrap());
@@ -189,7 +189,7 @@ mod tests {
     /// The noise band of NCCL is narrow. Under the differences between cards of other tables, too many points would be
     /// outside of it.
     #[test]
-    fn a_table_has_the_spread_of_its_own_points() {
+    fn the_spread_of_a_table_is_that_of_its_own_points() {
         let nccl = NoiseBand { p50: 1.002, p95: 1.02, p99: 1.029, ..band() };
         let recipes = crate::gpu::recipe::Recipes::read(&crate::specs::Library::embedded());
         let all = recipes.unwrap().judge;

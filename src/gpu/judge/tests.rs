@@ -50,7 +50,7 @@ fn verdict(points: &[Measured]) -> Verdict {
 }
 
 #[test]
-fn honest_samples_pass_and_biased_ones_fail() {
+fn unbiased_samples_pass_and_biased_samples_fail() {
     for count in [20, 40] {
         for level in [0.985, 1.0, 1.015] {
             assert_eq!(verdict(&sample(count, level)).outcome, Outcome::Pass, "{level}");
@@ -64,7 +64,7 @@ fn honest_samples_pass_and_biased_ones_fail() {
 }
 
 #[test]
-fn a_few_points_far_off_are_chance_and_many_are_not() {
+fn a_few_points_beyond_the_limit_pass_and_many_fail() {
     let with = |wrong: usize| {
         let mut points = sample(40, 1.0);
         // Half of the wrong points are faster and half are slower, so the median is unchanged.
@@ -79,7 +79,7 @@ fn a_few_points_far_off_are_chance_and_many_are_not() {
 }
 
 #[test]
-fn a_troubled_machine_does_not_blame_the_table() {
+fn a_drifting_or_busy_gpu_makes_the_verdict_inconclusive() {
     let mut wrong = sample(20, 1.3);
     let drifted =
         judge(&mut wrong, &[vec![1.0, 1.0, 1.2], vec![2.0, 2.0, 2.4]], &[], None, &limits());
@@ -112,7 +112,7 @@ fn proxies_and_missing_points_are_not_judged() {
 }
 
 #[test]
-fn a_small_or_wide_sample_says_so() {
+fn a_small_or_scattered_sample_is_inconclusive() {
     assert_eq!(verdict(&sample(4, 1.0)).outcome, Outcome::Inconclusive);
     let points: Vec<Measured> =
         (0..10).map(|i| measured(((i as f64 - 4.5) * 0.03).exp())).collect();
@@ -122,7 +122,7 @@ fn a_small_or_wide_sample_says_so() {
 }
 
 #[test]
-fn nothing_measured_never_passes() {
+fn a_sample_without_measurements_is_inconclusive() {
     let limits = Margins { least_points: 0, ..limits() };
     let none = judge(&mut [], &[], &[], None, &limits);
     assert_eq!((none.outcome, none.interval), (Outcome::Inconclusive, None));
@@ -130,7 +130,7 @@ fn nothing_measured_never_passes() {
 }
 
 #[test]
-fn a_few_points_that_agree_are_no_surer_than_reruns() {
+fn the_interval_of_a_few_equal_ratios_is_as_wide_as_that_of_reruns() {
     // Six points have the same ratio, so their own spread alone would make the median certain.
     let six = verdict(&vec![measured(1.024); 6]);
     let interval = six.interval.unwrap();
@@ -145,7 +145,7 @@ fn a_few_points_that_agree_are_no_surer_than_reruns() {
 }
 
 #[test]
-fn what_a_point_says() {
+fn the_standing_of_a_point_follows_from_its_ratio() {
     let point = measured(1.2);
     assert_eq!(point.verdict(), PointVerdict::Beyond);
     assert_eq!(point.within_2_percent(), Some(false));
@@ -161,7 +161,7 @@ fn controls(medians: &[f64]) -> Option<Offset> {
 }
 
 #[test]
-fn a_fast_card_does_not_hide_a_lie_and_wrong_control_tables_do_not_matter() {
+fn the_gpu_s_own_offset_is_estimated_despite_wrong_control_tables() {
     let card = 0.982;
     let offset = controls(&[0.985, 0.979, 0.981, 0.76, 0.75, 0.8]).unwrap();
     assert!((offset.median - 0.981f64.ln()).abs() < 1e-6, "{offset:?}");
@@ -179,7 +179,7 @@ fn a_fast_card_does_not_hide_a_lie_and_wrong_control_tables_do_not_matter() {
 }
 
 #[test]
-fn few_control_tables_say_nothing_and_a_strange_card_is_not_asked() {
+fn too_few_control_tables_give_no_offset_and_a_large_offset_is_inconclusive() {
     assert_eq!(controls(&[0.98]), None);
     assert_eq!(controls(&[0.98, 0.8]), None);
     assert_eq!(controls(&[0.98, 0.99]).unwrap().tables, 2);
@@ -194,7 +194,7 @@ fn few_control_tables_say_nothing_and_a_strange_card_is_not_asked() {
 }
 
 #[test]
-fn a_slice_that_differs_is_named() {
+fn a_slice_that_differs_is_named_in_the_reasons() {
     let mut points = sample(40, 1.0);
     points[..10].iter_mut().for_each(|p| {
         *p = measured(0.76);
@@ -220,7 +220,7 @@ fn points_bound_by_the_host_are_not_judged() {
 }
 
 #[test]
-fn a_slice_without_a_measurement_does_not_pass() {
+fn a_slice_without_measurements_does_not_pass() {
     let mut points = sample(20, 1.0);
     points[..10].iter_mut().for_each(|p| p.point.slice = "prefill".into());
     let rows = [(String::new(), 812), ("prefill".to_owned(), 8282)].into();
@@ -240,7 +240,7 @@ fn a_slice_without_a_measurement_does_not_pass() {
 }
 
 #[test]
-fn a_nearly_constant_difference_is_told() {
+fn a_nearly_constant_difference_is_a_reason_of_the_verdict() {
     // The recorded times are from 0.1 to 1.8 ms.
     let with = |ms: &dyn Fn(usize, f64) -> f64| {
         let point = |i: usize| {
@@ -262,7 +262,7 @@ fn a_nearly_constant_difference_is_told() {
 }
 
 #[test]
-fn a_table_whose_times_are_not_steady_is_no_control() {
+fn a_table_with_unsteady_times_is_not_a_control_table() {
     let mut points = sample(20, 1.0);
     let of = |points: &[Measured], controls: &[Vec<f64>]| control(points, controls, &limits());
     assert!(of(&points, &[vec![1.0, 1.0, 1.01]]).is_some());

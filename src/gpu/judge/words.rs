@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_differences_are_factors() {
+    fn large_differences_are_written_as_factors() {
         let words = |ratio: f64| longer(ratio.ln());
         assert_eq!([1.0, 1.004, 0.96].map(words), ["as long", "0.4 % longer", "4.0 % shorter"]);
         assert_eq!([5.539, 0.1975].map(words), ["5.5 times longer", "5.1 times shorter"]);

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_the_ends_of_tracebacks_log_levels_and_compilers_errors() {
+    fn error_lines_are_ends_of_tracebacks_error_logs_and_compiler_errors() {
         let errors = |text: &str| -> String {
             let mut traced = false;
             text.lines().map(|line| if is_error(line, &mut traced) { 'E' } else { '-' }).collect()

@@ -30,7 +30,7 @@ fn ask(script: &str) -> Result<Answer, MeasureError> {
 }
 
 #[test]
-fn a_line_is_answered_by_a_line() {
+fn a_request_is_answered_by_one_line() {
     let answer = ask(r#"read l; echo '{"id": 0, "samples_ms": [1.5, 2], "power_w": 300}'"#);
     let answer = answer.unwrap();
     assert_eq!((answer.samples_ms, answer.power_w), (vec![1.5, 2.0], Some(300.0)));
@@ -39,7 +39,7 @@ fn a_line_is_answered_by_a_line() {
 }
 
 #[test]
-fn whatever_a_command_does_is_an_error_of_one_line() {
+fn every_failure_of_a_command_is_an_error_of_one_line() {
     for (script, why) in [
         (r#"read l; echo '{"id": 0, "samples": []}'"#, "not a measurement"),
         (
@@ -71,7 +71,7 @@ fn whatever_a_command_does_is_an_error_of_one_line() {
 }
 
 #[test]
-fn what_is_not_an_answer_is_skipped_and_noted() {
+fn output_that_is_not_a_reply_is_skipped_and_noted() {
     let mut process =
         runner(r#"read l; echo loading; echo '[1]'; echo '{"id": 0, "samples_ms": [1]}'"#);
     assert_eq!(process.measure(&point()).unwrap().samples_ms, [1.0]);
@@ -84,7 +84,7 @@ fn what_is_not_an_answer_is_skipped_and_noted() {
 }
 
 #[test]
-fn a_command_that_ends_is_started_again_once_for_a_point() {
+fn a_command_that_exits_is_restarted_once_per_point() {
     let folder = tempfile::tempdir().unwrap();
     let seen = folder.path().join("seen").display().to_string();
     // The command ends at its first request, and answers after a restart.
@@ -113,7 +113,7 @@ fn a_command_that_ends_is_started_again_once_for_a_point() {
 }
 
 #[test]
-fn a_point_that_takes_too_long_is_left_and_a_sign_of_life_gives_it_time() {
+fn a_slow_point_is_abandoned_unless_the_command_sends_signs_of_life() {
     let mut process = runner("sleep 60");
     let start = Instant::now();
     match process.measure(&point()) {

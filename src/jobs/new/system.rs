@@ -79,7 +79,7 @@ mod tests {
     use crate::specs::Library;
 
     #[test]
-    fn the_gpu_at_hand_stands_in_for_a_name_that_is_not_known() {
+    fn an_unknown_system_gets_the_figures_of_the_local_gpu() {
         let specs = Specs::read(Library::embedded()).unwrap();
         let of = |name: &str, gpu: Option<&str>| {
             described(&specs, name, || gpu.map(str::to_owned))

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_name_operations_and_cases() {
+    fn collector_commands_name_operations_and_cases() {
         let collectors = Collectors::read(&Library::embedded()).unwrap();
         let commands = |table: &str| collectors.commands(&operation(table, &[1, 8]));
         assert_eq!(
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_calls_and_overhead() {
+    fn the_cost_of_a_point_is_its_calls_and_an_overhead() {
         let collectors = Collectors::read(&Library::embedded()).unwrap();
         let seconds = |table, power| collectors.seconds(table, Some(10.0), power).unwrap();
         assert!((seconds("moe_perf", false) - (0.01 * 13.0 + 0.3)).abs() < 1e-9);

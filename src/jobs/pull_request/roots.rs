@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn roots_pair_by_folder_and_the_rest_by_order() {
+    fn roots_of_two_states_are_paired_by_folder_and_then_by_order() {
         let pairs = pairs(roots(&["old/systems", "a", "gone"]), roots(&["new/systems", "a"]));
         let folders: Vec<(&str, &str)> =
             pairs.iter().map(|(b, a)| (b.folder.as_str(), a.folder.as_str())).collect();

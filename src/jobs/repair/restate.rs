@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn stated_values_are_replaced_in_place() {
+    fn values_stated_in_a_sidecar_are_replaced_in_place() {
         let entry = "  moe_perf: {rows: 17, status: complete}\n  gemm_perf:\n    status: complete\n    rows: 17 # 17 of 17\n    collected_at: '2017-08-17'\n";
         let wanted = entry.replace("    rows: 17 # 17 of 17", "    rows: 15 # 17 of 17");
         assert_eq!(restate(entry).unwrap().unwrap(), format!("{HEAD}{wanted}"));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_behind_an_alias_is_refused() {
+    fn a_sidecar_value_behind_a_yaml_alias_is_refused() {
         let alias = "  moe_perf: {status: complete, rows: &n 17}\n  gemm_perf: {status: complete, rows: *n}\n";
         assert!(restate(alias).is_err());
         // Two tables on one line have separate values.

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_place_and_a_table_stand_together_and_empty_columns_are_left_out() {
+    fn rows_are_grouped_by_place_and_table_and_empty_columns_are_omitted() {
         let rows = vec![
             row("h vllm 1", "gemm", "fp8", &["1", "", "x"]),
             row("h vllm 2", "moe", "", &["2", "", ""]),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn every_column_stays_and_names_are_cut_in_their_middle_to_what_is_left() {
+    fn all_columns_are_shown_and_long_names_are_shortened_in_the_middle() {
         let name = "vllm_compressedtensorsw4a4nvfp4moe_flashinfer_trtllm_modular";
         for (cell, length) in [("2", NAME[1]), ("× 1.03, 0.0781 → 0.0814 ms", 30)] {
             let table = shaped(vec![row("p", "moe", name, &[cell, "2", cell])], 9);

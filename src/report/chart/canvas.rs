@@ -103,7 +103,7 @@ mod tests {
     use super::broken;
 
     #[test]
-    fn long_texts_are_broken_at_spaces() {
+    fn long_texts_in_a_chart_are_wrapped_at_spaces() {
         assert_eq!(broken("num_heads 8, head_dim 128", 12, 3), ["num_heads 8,", "head_dim 128"]);
         assert_eq!(broken("a b c d e f", 3, 2), ["a b", "c d…"]);
         assert_eq!(broken("abcdefgh", 3, 2), ["abc…"]);

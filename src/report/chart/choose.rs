@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn many_series_are_spread_evenly() {
+    fn the_series_of_a_chart_are_chosen_at_even_steps() {
         let plain = vec![candidate(0, None); 24];
         assert_eq!(picked(&plain), [2, 6, 10, 14, 18, 22]);
         assert_eq!(picked(&plain[..3]), [0, 1, 2]);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn series_of_findings_come_first_then_those_that_the_chart_prefers() {
+    fn series_with_findings_are_chosen_before_preferred_series() {
         let mut all = vec![candidate(0, None); 20];
         all[19] = candidate(1, None);
         all[18] = candidate(0, Some(1));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_row_of_a_finding_is_shown_whatever_else_is_ringed() {
+    fn the_series_of_a_finding_s_worst_row_is_always_chosen() {
         let mut all = vec![candidate(50, Some(0)); 20];
         all[13] = SeriesCandidate { led: Some(1), ..candidate(1, None) };
         all[17] = SeriesCandidate { far: 2.0, ..candidate(0, None) };

@@ -123,7 +123,7 @@ mod tests {
     use super::placed;
 
     #[test]
-    fn names_do_not_overlap_and_stay_within_the_panel() {
+    fn legend_names_do_not_overlap_and_are_within_the_panel() {
         assert_eq!(placed(&[0, 5, 90], &[10, 20, 15], 0..100), [0, 10, 85]);
         assert_eq!(placed(&[95, 95], &[10, 20], 0..100), [70, 80]);
     }

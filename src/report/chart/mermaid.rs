@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_a_ratio_and_names_cannot_break_out() {
+    fn a_mermaid_chart_of_a_change_draws_ratios_and_escapes_names() {
         let latency = panel("latency, ms", Scale::Log, &[(LineKind::Head, &[1.0, 3.0, 4.0])]);
         let ratios: &[f64] = &[1.0, 1.5, 1.0];
         let name = "latency, after / before";
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_metric_that_changed_is_drawn_with_its_state_before() {
+    fn the_changed_metric_is_drawn_before_and_after_the_change() {
         let same: &[f64] = &[4.0, 2.0, 1.0];
         let slower: &[f64] = &[4.0, 3.0, 1.0];
         let panels = [("TTFT", slower), ("throughput", same)];
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sketch_shows_on_light_pages_and_on_dark_ones() {
+    fn mermaid_colours_have_contrast_on_light_and_dark_pages() {
         for page in ["#ffffff", "#0d1117"] {
             for colour in [COLOUR, INK] {
                 assert!(contrast(colour, page) >= 3.0, "{colour} on {page}");
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn many_points_thin_out_and_keep_their_extremes() {
+    fn a_mermaid_chart_of_many_points_keeps_the_extreme_points() {
         let mut ratios = vec![1.0; 40];
         (ratios[7], ratios[33]) = (0.25, 11.6);
         let change = panel("after / before", Scale::Change(1.2), &[(LineKind::Head, &ratios)]);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slice_that_a_chart_was_asked_for_comes_before_what_changed_most() {
+    fn a_requested_slice_is_drawn_before_the_most_changed_slice() {
         let mut change =
             panel("after / before", Scale::Change(1.2), &[(LineKind::Head, &[9.0; 4])]);
         let points = (0..4).map(|i| ChartPoint::plain(f64::from(i) + 1.0, 1.5)).collect();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn latency_alone_is_no_linear_chart() {
+    fn latency_alone_is_not_drawn_on_a_linear_axis() {
         let latency = panel("latency, ms", Scale::Log, &[(LineKind::Head, &[1.0, 2.0, 3.0])]);
         assert_eq!(mermaid(&figure(vec![latency])), None);
     }

@@ -61,7 +61,7 @@ mod tests {
     use super::short;
 
     #[test]
-    fn numbers_are_short_and_keep_three_digits() {
+    fn numbers_in_charts_have_three_significant_digits() {
         assert_eq!(
             [1.0, 0.02, 0.001_234, 65_536.0, 4096.0, 1_048_576.0].map(short),
             ["1", "0.02", "0.00123", "65.5k", "4096", "1.05M"]

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_columns_and_those_that_differ_are_the_whole_name() {
+    fn the_full_name_of_a_series_has_shared_and_differing_columns() {
         let text = "dtype,num_heads,head_dim,m\nfp8,8,128,1\nfp8,16,128,2\nfp8,8,64,3\n";
         let columns = ["dtype", "num_heads", "head_dim"];
         let (shared, names) = named(text, &columns, &[0, 1]);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shape_that_differs_is_always_in_the_legend() {
+    fn differing_shape_columns_are_always_in_the_legend() {
         let long = "a_kernel_with_a_name_that_is_so_long_that_it_would_fill_the_legend_alone";
         let text =
             format!("kernel,num_experts,tp\n{long}_a,128,1\n{long}_b,384,2\n{long}_b,128,2\n");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn long_labels_are_cut_in_the_middle_and_never_equal() {
+    fn long_labels_are_shortened_in_the_middle_and_distinct() {
         let value = |c: char| format!("{0}{c}{0}", "x".repeat(50));
         let columns = ["a", "b", "c"];
         let row = |a: char, b: char| format!("{},{},{}\n", value(a), value(b), "y".repeat(9));

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slice_is_drawn_beside_what_it_stands_farthest_from() {
+    fn a_slice_is_drawn_with_the_peer_that_differs_most() {
         let ratios = serde_json::json!({"sglang": 1.2, "trtllm": 0.1, "other systems": 3.0});
         let of = |figure| SliceEvidence { slice: BTreeMap::new(), figure };
         assert_eq!(farthest(&of(("ratio_over".into(), ratios))).unwrap().0, "trtllm");

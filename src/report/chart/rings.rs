@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn only_rows_that_a_finding_names_are_ringed() {
+    fn only_rows_named_by_a_finding_are_ringed() {
         let example = |row| Example { row, ..Example::default() };
         let hole = finding("coverage-hole", Severity::Error, &[]).examples(vec![example(3)]);
         let spike = finding("latency-spike", Severity::Warning, &[7, 2]);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_on_slices_rings_nothing_and_says_what_to_show() {
+    fn a_finding_on_slices_rings_no_row_and_selects_the_slices() {
         let slice = SliceTexts::from([("gemm_dtype".to_owned(), "fp8".to_owned())]);
         let ratios = serde_json::json!({"sglang": 4.0});
         let evidence =

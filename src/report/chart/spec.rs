@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn every_table_with_a_spec_has_an_entry_of_columns_that_it_has() {
+    fn every_table_spec_has_a_chart_spec_with_known_columns() {
         let specs = Specs::embedded().unwrap();
         let charts = read(&specs.library).unwrap();
         assert!(charts.keys().eq(specs.tables.keys()), "charts/ and rules/tables/ differ");

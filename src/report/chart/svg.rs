@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_is_the_same_twice_and_draws_what_the_figure_holds() {
+    fn a_chart_is_deterministic_and_draws_every_point_of_the_figure() {
         let drawn = svg(&figure("n=128")).unwrap();
         assert_eq!(drawn, svg(&figure("n=128")).unwrap());
         assert_eq!(drawn.matches("<title>").count(), 24);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_series_is_named_once_and_few_positions_are_the_ticks() {
+    fn a_series_is_named_once_and_few_points_have_their_own_ticks() {
         let mut figure = figure("n=128");
         let mut other = figure.panels[0].clone();
         other.y = "share".into();
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_text_whatever_they_hold() {
+    fn names_in_a_chart_are_escaped() {
         let drawn = svg(&figure("</svg><script>\"&\u{202e}")).unwrap();
         assert!(!drawn.contains("<script>") && !drawn.contains('\u{202e}'), "{drawn}");
         assert_eq!(drawn.matches("</svg>").count(), 1);

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_table_shows_a_slice_from_fast_to_slow_with_its_bound() {
+    fn the_chart_of_a_new_table_shows_series_of_a_slice_with_the_bound() {
         let figure = drawn(None, &gemm(|_, _, _| 1.0), &[]).unwrap();
         assert_eq!(figure.x, "m");
         assert!(figure.subtitle.contains("6 of 10 series"), "{}", figure.subtitle);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_is_shown_before_and_after() {
+    fn the_chart_of_a_change_shows_changed_series_before_and_after() {
         let slower =
             |dtype: &str, n: u64, _: u64| if dtype == "fp8" && n == 1024 { 2.0 } else { 1.0 };
         let figure = drawn(Some(&gemm(|_, _, _| 1.0)), &gemm(slower), &[]).unwrap();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_device_measured_is_before_and_after_by_the_key_that_it_serves() {
+    fn rows_of_another_device_are_drawn_before_and_after_by_served_key() {
         let on = |device: &str, factor: f64| {
             let rows = gemm(|_, _, _| factor).replace('\n', &format!(",{device}\n"));
             rows.replacen(&format!("latency,{device}"), "latency,device", 1)
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_power_overlay_draws_power() {
+    fn the_chart_of_a_power_overlay_draws_power() {
         let rows = gemm(|_, _, _| 1.0);
         let figure = drawn(Some(&rows), &powered(&rows, 1.0), &[]).unwrap();
         let [panel] = &figure.panels[..] else { panic!("{:?}", figure.panels) };
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn rings_thin_out_to_the_worst_ten() {
+    fn a_chart_rings_only_the_ten_worst_rows() {
         let mut rows = gemm(|_, _, _| 1.0);
         for (number, m) in (0..10).map(|m| 1 << m).enumerate() {
             for copy in 0..3 {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_series_of_a_finding_is_shown_and_its_point_ringed() {
+    fn the_series_of_a_finding_is_drawn_and_its_point_is_ringed() {
         // The row of nvfp4, n = 1536, m = 8.
         let row = 200 + 20 + 3;
         let spike = named("latency-spike", Severity::Warning, &[row]);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_row_of_each_finding_is_ringed_whatever_slice_it_is_in() {
+    fn the_worst_row_of_each_finding_is_ringed_in_any_slice() {
         // Every row of bfloat16 is a copy. The spike is one row of nvfp4.
         let copies: Vec<usize> = (0..100).collect();
         let findings = [
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_axis_is_one_along_which_the_worst_row_is_on_a_line() {
+    fn the_axis_of_a_chart_has_a_series_with_the_worst_row() {
         let mut rows = gemm(|_, _, _| 1.0);
         // The table has two values of m and seven values of k, so it has a line along k only.
         for k in 1..8 {
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn both_copies_of_a_duplicate_are_drawn() {
+    fn both_copies_of_a_duplicate_row_are_drawn() {
         let rows = gemm(|_, _, _| 1.0) + "fp8,4,512,128,0.5\n";
         let found = named("duplicate-key", Severity::Error, &[300]);
         let figure = drawn(None, &rows, &[found]).unwrap();
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_a_sweep_has_no_chart() {
+    fn a_table_without_a_series_has_no_chart() {
         assert!(drawn(None, "gemm_dtype,m,n,k,latency\nfp8,1,128,128,0.1\n", &[]).is_none());
     }
 }

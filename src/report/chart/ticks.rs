@@ -56,14 +56,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_round_and_enough() {
+    fn ticks_of_an_axis_are_round_and_at_least_three() {
         assert_eq!(ticks((1.0, 20_000.0)), [1.0, 10.0, 100.0, 1000.0, 10_000.0]);
         let few = ticks((0.021, 0.29)).iter().map(|t| short(*t)).collect::<Vec<_>>();
         assert!(few.len() >= 3 && few.contains(&"0.05".to_owned()), "{few:?}");
     }
 
     #[test]
-    fn few_points_have_ticks_of_their_own() {
+    fn a_few_points_have_their_own_ticks() {
         let gpus = vec![8.0, 1.0, 2.0, 4.0, 2.0];
         assert_eq!(at_points(gpus, (1.0, 8.0)), [1.0, 2.0, 4.0, 8.0]);
         let tokens: Vec<f64> = (1..=64).map(f64::from).collect();
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_stretches_an_axis_by_less_than_a_decade() {
+    fn a_bound_extends_an_axis_by_less_than_a_decade() {
         assert_eq!(extended((1.0, 5.0), [0.5, 0.05, 1e-6, 1e6].into_iter()), (0.5, 5.0));
     }
 }

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_inert() {
+    fn names_in_a_comment_are_escaped() {
         let bad = finding("systems/data/`@you`", "see @you, #1 (a|b) and https://x.y; 5 %", true);
         let text =
             rendered(&report(diff(1, "a|b`@you<img>\u{202e}"), vec![bad]), Extras::default())
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_a_line() {
+    fn tables_that_do_not_fit_into_a_comment_are_counted_in_one_line() {
         let report = |tables| report(diff(tables, "gemm"), Vec::new());
         let all = rendered(&report(3), Extras::default()).unwrap();
         assert!(all.contains("<summary>Tables") && !all.contains("in the JSON report"), "{all}");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn findings_are_told_worst_first_and_old_ones_in_a_line() {
+    fn new_findings_are_listed_worst_first_and_existing_ones_are_summed_up() {
         let example = |row| Example {
             row,
             values: vec![("why".into(), "x".repeat(900).into())],
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_comment_keeps_every_section_and_whole_words() {
+    fn a_shortened_comment_keeps_every_section_and_whole_words() {
         let found = |i: usize, severity| {
             let path = format!("systems/data/x/gemm/vllm/{i}/gemm_perf.parquet");
             let message = "measured ".repeat(80);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_whether_it_blocks_the_merge() {
+    fn a_comment_states_whether_the_pull_request_is_blocked() {
         let (error, warning) = (Some(Severity::Error), Some(Severity::Warning));
         let found = |severity| Finding { severity, ..finding("a", "m", true) };
         let one = |findings| report(diff(1, "gemm"), findings);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_printed_stays_inside_its_fence() {
+    fn output_of_a_smoke_command_cannot_end_its_code_block() {
         let output = "```\n# @you <img>".to_owned();
         let command = "plan | head".to_owned();
         let smoke = Smoke { command, passed: false, ended: "exit status: 1".into(), output };

@@ -174,7 +174,7 @@ mod tests {
     use crate::base::expr::WholeNumbers;
 
     #[test]
-    fn a_column_holds_its_values_in_order_and_a_code_a_row() {
+    fn a_column_of_the_page_has_sorted_values_and_one_code_per_row() {
         let mut column = CellColumn::new("m");
         let numbers = Vals::Rows(vec![8.0, 2.0, f64::NAN, 8.0].into());
         let numbers = PartValues::Formula(Value::Number(numbers));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_all_rows_needs_no_codes() {
+    fn a_constant_column_of_the_page_has_no_codes() {
         let mut column = CellColumn::new("dtype");
         let text = Value::Text(Vals::One(0), vec!["fp8\u{202e}".into()].into());
         column.extend(&PartValues::Formula(text), &[0, 1, 2]);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn wide_columns_have_wide_codes() {
+    fn a_column_with_many_values_has_wider_codes() {
         let mut column = CellColumn::new("n");
         let rows: Vec<usize> = (0..300).collect();
         let values: Vec<i64> = (0..300).collect();

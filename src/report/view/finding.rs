@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn examples_with_other_columns_share_a_table() {
+    fn examples_with_different_columns_share_one_table() {
         let example = |row, key: &str| Example {
             row,
             line: None,

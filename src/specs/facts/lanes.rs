@@ -91,7 +91,7 @@ mod tests {
                         architectures:\n  A:\n    sglang:\n      '0.5.17': {90: fa3}\n";
 
     #[test]
-    fn the_newest_entry_that_is_not_newer_counts() {
+    fn the_lane_of_a_version_is_its_newest_entry_that_is_not_newer() {
         let lanes = AttentionLanes::parse(TEXT).unwrap();
         assert_eq!(lanes.pinned("sglang", "0.5.14.post1", 100), Some("triton"));
         assert_eq!(lanes.pinned("sglang", "0.5.17", 90), Some("fa3"));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_refused() {
+    fn malformed_attention_lanes_are_refused() {
         assert!(AttentionLanes::parse("sglang: [1]\n").is_err());
         let why = AttentionLanes::parse("sglang:\n  '1': {hopper: fa3}\n").unwrap_err();
         assert_eq!(why.to_string(), "sglang 1: hopper is not a compute capability");

@@ -161,14 +161,14 @@ fn last() { \"z\" => Some(3) }
 ";
 
     #[test]
-    fn the_arms_of_one_function_are_read() {
+    fn the_constants_of_a_loader_function_are_read() {
         let pins = pins_of(CODE, "fn heads(").unwrap();
         let pins: Vec<(&str, f64)> = pins.iter().map(|(t, v)| (t.as_str(), *v)).collect();
         assert_eq!(pins, [("a/b", 128.0), ("c", 96.0), ("d-e", 96.0)]);
     }
 
     #[test]
-    fn a_loader_that_was_rewritten_says_nothing() {
+    fn a_rewritten_loader_function_gives_no_constants() {
         assert_eq!(pins_of(CODE, "fn gone("), None);
         assert_eq!(pins_of("fn heads(m: &str) {\n    TABLE.get(m)\n}\n", "fn heads("), None);
     }

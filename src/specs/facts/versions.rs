@@ -124,7 +124,7 @@ mod tests {
         overrides:\n  a100_sxm:\n    trtllm: {current: '1.0.0', previous: null}\n";
 
     #[test]
-    fn the_next_version_is_the_newest_with_data() {
+    fn the_next_version_is_the_newest_version_with_data() {
         let versions = QueryVersions::parse(TEXT).unwrap();
         let fleet = ["1.3.0rc20", "1.3.0rc9", "1.3.0rc23", "odd"];
         let slots = versions.slots("h200_sxm", "trtllm", fleet.into_iter()).unwrap();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_further_slots_are_read() {
+    fn lists_and_unknown_slots_of_query_versions_are_read() {
         let reached = |entry: &str| {
             let text = format!("schema_version: 2\ndefaults: {{vllm: {entry}}}\nfurther: []\n");
             let versions = QueryVersions::parse(&text).unwrap();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_refused() {
+    fn malformed_query_versions_are_refused() {
         assert!(QueryVersions::parse("defaults: {a: {current: {b: '1'}}}\n").is_err());
         assert!(QueryVersions::parse("defaults: 7\n").is_err());
     }

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_a_path_has_a_name() {
+    fn a_layout_pattern_captures_named_parts_of_a_path() {
         let parts = |text: &str, path: &str| {
             let pattern = pattern(text).unwrap();
             let found = pattern.captures(path)?;
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_braces_are_replaced() {
+    fn names_in_braces_are_replaced_by_captured_parts() {
         let values = BTreeMap::from([("a".to_owned(), "1".to_owned())]);
         assert_eq!(filled("x{a}-{b}", &values), "x1-unknown");
         assert_eq!(braced("x{a}-{b}").collect::<Vec<_>>(), ["a", "b"]);

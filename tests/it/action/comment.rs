@@ -75,7 +75,7 @@ fn posted(tree: &Tree) -> String {
 }
 
 #[test]
-fn it_is_created_once_and_then_kept_up_to_date() {
+fn the_comment_of_a_pull_request_is_created_once_and_then_updated() {
     let tree = left();
     let (code, said, asked) = post(&tree);
     assert_eq!((code, said.as_str()), (0, "https://example.invalid/comment\n"));
@@ -111,7 +111,7 @@ fn it_is_created_once_and_then_kept_up_to_date() {
 }
 
 #[test]
-fn it_says_what_changed_since_the_last_comment() {
+fn a_comment_states_the_findings_changed_since_the_last_comment() {
     let tree = left();
     tree.file("answers/comments", "7001\n");
     tree.file("answers/last", "<!-- perfdb-gate -->\n## 3 errors\n\n<!-- findings: 0a 0b 0c -->\n");
@@ -133,7 +133,7 @@ fn it_says_what_changed_since_the_last_comment() {
 
 /// The filter that tells its own comments from others is jq's.
 #[test]
-fn its_own_comment_is_told_by_marker_and_login() {
+fn the_action_s_own_comment_is_recognized_by_marker_and_login() {
     let text = std::fs::read_to_string(".github/actions/comment/action.yml").unwrap();
     assert!(text.contains("select(.user.login == env.LOGIN and (.body | startswith(env.MARKER)))"));
     let template = std::fs::read_to_string("charts/comment.md.j2").unwrap();
@@ -146,7 +146,7 @@ fn its_own_comment_is_told_by_marker_and_login() {
 }
 
 #[test]
-fn what_is_not_this_pull_requests_is_not_posted() {
+fn a_report_of_another_pull_request_or_commit_is_not_posted() {
     type Change = fn(&Tree);
     let changes: [(&str, Change); 9] = [
         ("another pull request", |t| {

@@ -41,7 +41,7 @@ fn merge(tree: &Tree) {
 }
 
 #[test]
-fn the_workflow_of_init_is_green_then_red_then_green_by_a_waiver() {
+fn the_workflow_of_init_passes_then_fails_on_an_error_and_passes_with_a_waiver() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
     merge(&tree);

@@ -31,7 +31,7 @@ fn sees(paths: &[&str]) -> Vec<bool> {
 
 /// What the hooks' filter leaves out is never judged before a commit.
 #[test]
-fn the_hooks_filter_names_every_file_of_traces() {
+fn the_hook_s_file_filter_matches_every_trace_file() {
     let hooks = read(".pre-commit-hooks.yaml");
     let filter = hooks[0]["files"].as_str().unwrap();
     assert_eq!(hooks[1]["files"], hooks[0]["files"]);
@@ -52,7 +52,7 @@ fn the_hooks_filter_names_every_file_of_traces() {
 }
 
 #[test]
-fn the_filter_sees_the_files_of_a_database_and_no_others() {
+fn the_hook_s_file_filter_matches_only_files_of_a_database() {
     let database = [
         "src/x/systems/data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.parquet",
         "systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt",
@@ -83,7 +83,7 @@ fn the_filter_sees_the_files_of_a_database_and_no_others() {
 /// What stood in the way of a commit that did nothing wrong: the tree as it was committed under
 /// `--all-files`, files that are none of the database's, a collector's script, and a first commit.
 #[test]
-fn innocent_commits_pass() {
+fn commits_without_errors_pass_the_hook() {
     let (tree, _) = indebted();
     let clean = hook(&tree);
     tree.file("words.md", "words");
@@ -119,7 +119,7 @@ fn innocent_commits_pass() {
 }
 
 #[test]
-fn a_bad_table_does_not_pass_in_a_first_commit_either() {
+fn a_bad_table_in_a_first_commit_fails_the_hook() {
     let first = Tree::new();
     first.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6)]));
     first.git(&["init", "-q"]);
@@ -128,7 +128,7 @@ fn a_bad_table_does_not_pass_in_a_first_commit_either() {
 }
 
 #[test]
-fn a_bad_table_does_not_pass() {
+fn a_bad_table_fails_the_hook() {
     let (tree, _) = indebted();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6), (0, 0.7)]));
     let run = hook(&tree);

@@ -154,7 +154,7 @@ fn indebted() -> (Tree, String) {
 }
 
 #[test]
-fn old_debt_is_green_and_new_errors_are_red() {
+fn existing_findings_pass_and_new_errors_fail_the_action() {
     let (tree, before) = indebted();
     let push = [("github.event.before", before.as_str())];
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (0, 0.6), (2, 0.7)]));
@@ -181,7 +181,7 @@ fn old_debt_is_green_and_new_errors_are_red() {
 }
 
 #[test]
-fn a_pull_request_is_compared_with_its_base() {
+fn the_action_compares_a_pull_request_with_its_base() {
     let (tree, _) = indebted();
     let event = [("github.base_ref", "main"), ("github.event.pull_request.number", "17")];
     let sanity = |inputs: &[(&str, &str)]| {
@@ -217,7 +217,7 @@ fn a_pull_request_is_compared_with_its_base() {
 }
 
 #[test]
-fn without_a_base_the_baseline_gates() {
+fn without_a_base_commit_only_findings_outside_the_baseline_fail_the_action() {
     let (tree, _) = indebted();
     let nightly = act(&tree, &[], &[]);
     let verdict = nightly.outputs["verdict"].as_str();
@@ -238,7 +238,7 @@ fn without_a_base_the_baseline_gates() {
 }
 
 #[test]
-fn traces_are_judged_as_tables_are() {
+fn the_action_judges_traces_like_tables() {
     let (tree, _) = indebted();
     tree.file("traces/old/experiment_metrics.csv", "");
     let before = tree.commit();
@@ -271,7 +271,7 @@ fn traces_are_judged_as_tables_are() {
 }
 
 #[test]
-fn what_it_cannot_do_is_told_and_nothing_is_run() {
+fn invalid_inputs_of_the_action_are_reported_and_nothing_runs() {
     let (tree, _) = indebted();
     let wrong: [&[(&str, &str)]; 8] = [
         &[("job", "guess")],
@@ -303,7 +303,7 @@ fn what_it_cannot_do_is_told_and_nothing_is_run() {
 
 /// What a pull request commits where the action once kept its files changes nothing and is not kept.
 #[test]
-fn nothing_of_the_checkout_is_taken_for_the_actions_own() {
+fn files_of_the_checkout_are_not_used_as_files_of_the_action() {
     let (tree, before) = indebted();
     let push = [("github.event.before", before.as_str())];
     let bad = gemm(&[(1, 0.5), (0, 0.6), (0, 0.7), (0, 0.8)]);
@@ -336,7 +336,7 @@ fn nothing_of_the_checkout_is_taken_for_the_actions_own() {
 }
 
 #[test]
-fn every_expression_names_what_there_is() {
+fn every_expression_of_the_action_names_an_existing_input_or_step() {
     let action = action();
     let text = std::fs::read_to_string("action.yml").unwrap();
     let inputs = action["inputs"].as_object().unwrap();

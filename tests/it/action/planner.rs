@@ -127,7 +127,7 @@ fn refused((run, asked): &(Action, String), what: &str) -> String {
 }
 
 #[test]
-fn it_is_installed_once_and_asked() {
+fn the_action_installs_the_planner_once_and_asks_it() {
     let runner = Runner::new();
     let (run, asked) = runner.sanity(&[]);
     assert_eq!(run.code, 0, "{}", run.log);
@@ -154,7 +154,7 @@ fn it_is_installed_once_and_asked() {
 }
 
 #[test]
-fn a_cached_environment_that_lacks_something_is_made_anew() {
+fn an_incomplete_cached_environment_is_installed_again() {
     let runner = Runner::new();
     let (first, all) = runner.sanity(&[]);
     assert_eq!(first.code, 0, "{}", first.log);
@@ -172,7 +172,7 @@ fn a_cached_environment_that_lacks_something_is_made_anew() {
 }
 
 #[test]
-fn the_cache_holds_the_environment_that_the_step_makes() {
+fn the_action_caches_the_environment_that_it_installs() {
     let action = action();
     let steps = action["runs"]["steps"].as_array().unwrap();
     let at = |id: &str| steps.iter().position(|s| s["id"] == id).unwrap();
@@ -190,7 +190,7 @@ fn the_cache_holds_the_environment_that_the_step_makes() {
 }
 
 #[test]
-fn nobody_is_asked_without_it_and_args_have_the_last_word() {
+fn without_the_input_no_planner_is_asked_and_args_override_inputs() {
     let runner = Runner::new();
     let last = |inputs: &[(&str, &str)]| {
         let (run, asked) = runner.act(&[&[("fail-on", "never")], inputs].concat());
@@ -220,7 +220,7 @@ fn nobody_is_asked_without_it_and_args_have_the_last_word() {
 }
 
 #[test]
-fn what_is_no_name_and_version_is_refused_and_nothing_is_run() {
+fn a_planner_input_other_than_name_and_version_is_refused_before_any_command() {
     let runner = Runner::new();
     // pip takes a file of that name, and builds it, whatever --only-binary says.
     runner.checkout.file("a==1.zip", "an archive");
@@ -276,7 +276,7 @@ fn what_is_no_name_and_version_is_refused_and_nothing_is_run() {
 }
 
 #[test]
-fn what_cannot_be_installed_is_told_and_tried_again() {
+fn a_failed_installation_is_reported_and_retried_by_the_next_run() {
     let runner = Runner::new();
     let mut told = String::new();
     for fails in ["start", "venv", "pip", "pip"] {
@@ -311,7 +311,7 @@ fn what_cannot_be_installed_is_told_and_tried_again() {
 
 /// A Python that is not isolated imports modules of its working directory before its own.
 #[test]
-fn no_module_of_the_checkout_is_imported() {
+fn the_action_s_python_imports_no_module_of_the_checkout() {
     let runner = Runner::new();
     for module in ["venv", "pip", "platform", "sitecustomize", "runpy", "ensurepip/__init__"] {
         runner.checkout.file(&format!("{module}.py"), "open('pwned', 'w')\n");

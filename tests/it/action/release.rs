@@ -34,7 +34,7 @@ fn told(out: &Output) -> String {
 }
 
 #[test]
-fn it_builds_its_own_checkout_once_where_it_is_asked_to() {
+fn the_action_builds_its_own_checkout_once_on_request() {
     let tree = Tree::new();
     let here = tree.path().display().to_string();
     // A cargo that notes what it is asked for, and what it would have built.
@@ -91,7 +91,7 @@ fn released(tree: &Tree, version: &str) -> String {
 }
 
 #[test]
-fn it_downloads_its_own_version_by_its_checksum() {
+fn the_action_downloads_its_own_version_and_verifies_the_checksum() {
     let tree = Tree::new();
     let version = env!("CARGO_PKG_VERSION");
     let name = released(&tree, version);
@@ -153,7 +153,7 @@ const NAMED: [&str; 4] = ["README.md", "SECURITY.md", "docs/ci.md", "docs/adopti
 
 /// `UPDATE_DOCS=1 cargo test --test it release::` puts the owner of Cargo.toml into the texts.
 #[test]
-fn one_place_says_where_this_is() {
+fn the_repository_s_address_is_taken_from_cargo_toml() {
     let place = env!("CARGO_PKG_REPOSITORY").strip_prefix("https://github.com/").unwrap();
     let mut seen = 0;
     for file in NAMED {
@@ -196,7 +196,7 @@ fn one_place_says_where_this_is() {
 }
 
 #[test]
-fn other_actions_are_named_by_their_commit() {
+fn other_actions_are_pinned_by_commit() {
     let workflows = std::fs::read_dir(".github/workflows").unwrap();
     let mut paths: Vec<String> =
         workflows.map(|f| f.unwrap().path().display().to_string()).collect();
@@ -222,7 +222,7 @@ fn other_actions_are_named_by_their_commit() {
 
 /// What a release says of itself is the changelog's section of the version, and only a tag of it makes one.
 #[test]
-fn a_release_has_its_section_and_its_tag() {
+fn a_release_needs_a_changelog_section_and_a_tag() {
     let notes = |tag: &str| Command::new(".ci/release-notes").arg(tag).output().unwrap();
     let tried = notes("main");
     assert!(tried.status.success(), "{}", told(&tried));
@@ -237,7 +237,7 @@ fn a_release_has_its_section_and_its_tag() {
 
 /// The week's targets are those that there are.
 #[test]
-fn the_week_fuzzes_every_target() {
+fn the_weekly_workflow_runs_every_fuzz_target() {
     let workflow = super::read(".github/workflows/ci.yml");
     let mut targets: Vec<&str> = workflow["jobs"]["fuzz"]["strategy"]["matrix"]["target"]
         .as_array()

@@ -5,7 +5,7 @@ use crate::common::gemm;
 
 /// A pull request that adds an error, and with it what would hide the error: a waiver, or a rule of its own.
 #[test]
-fn settings_of_a_pull_request_do_not_hide_its_errors() {
+fn settings_that_a_pull_request_adds_do_not_hide_its_errors() {
     let (tree, before) = indebted();
     let bad = gemm(&[(1, 0.5), (0, 0.6), (0, 0.7), (2, -0.7)]);
     tree.gemm("gemm_perf.txt", bad);

@@ -61,7 +61,7 @@ fn every_push_is_compared_as_the_whole_pull_request() {
 }
 
 #[test]
-fn a_commit_that_was_not_expected_is_not_judged() {
+fn an_unexpected_commit_is_not_judged() {
     let (tree, [first, second]) = pull_request();
     assert_eq!(push(&tree, "", &[("expected-sha", &second)]).code, 1, "judged");
     let other = "1".repeat(40);
@@ -79,7 +79,7 @@ fn a_commit_that_was_not_expected_is_not_judged() {
 }
 
 #[test]
-fn a_required_check_passes_without_data_and_not_with_data_that_cannot_be_compared() {
+fn a_required_check_passes_without_data_and_fails_if_data_cannot_be_compared() {
     let (tree, _) = pull_request();
     tree.git(&["checkout", "-qb", "pull-request/18", "origin/main"]);
     tree.file("README", "words");

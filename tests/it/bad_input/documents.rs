@@ -4,7 +4,7 @@ use crate::common::snapshot::{message, shown};
 use crate::common::{self, Tree, gemm};
 
 #[test]
-fn yaml_that_means_harm() {
+fn hostile_yaml_is_refused_in_one_line() {
     let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for (c, p) in ('b'..='l').zip('a'..) {
         bomb += &format!("{c}: &{c} [*{p}, *{p}, *{p}, *{p}, *{p}, *{p}, *{p}, *{p}, *{p}]\n");
@@ -37,7 +37,7 @@ fn yaml_that_means_harm() {
 }
 
 #[test]
-fn sidecars_that_are_not_what_they_should_be() {
+fn malformed_sidecars_are_findings() {
     let tree = Tree::new();
     let dir = "systems/data/h200_sxm/gemm/vllm/0.24.0";
     tree.file(&format!("{dir}/gemm_perf.txt"), gemm(&[(1, 0.5)]));
@@ -93,7 +93,7 @@ fn patterns_and_formulas_that_are_too_deep_are_refused() {
 
 /// A megabyte of names, each kept with what stands above it, is more memory than a machine has.
 #[test]
-fn names_that_would_be_kept_with_each_of_many_others_are_not() {
+fn very_long_field_names_in_yaml_are_refused() {
     let many: String = (0..50_000).map(|i| format!("a{i}: 1, ")).collect();
     let long = format!("? {}\n: {{{many}b: 1}}\n", "k".repeat(500_000));
     let tree = Tree::new();
@@ -112,7 +112,7 @@ fn names_that_would_be_kept_with_each_of_many_others_are_not() {
 }
 
 #[test]
-fn rows_of_metrics_that_share_no_column_are_refused() {
+fn metric_rows_without_a_common_column_are_refused() {
     let tree = Tree::new();
     let row = |i: usize| serde_json::json!({"metadata": {}, "metrics": {format!("a{i}"): 1}});
     let file = |rows: usize| {

@@ -19,7 +19,7 @@ fn refused(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn encodings_that_no_writer_uses_unasked_are_refused_by_name() {
+fn unusual_parquet_encodings_are_refused_by_name() {
     for (name, column, encoding) in [
         ("refused-delta-byte-array", "kernel_source", "DELTA_BYTE_ARRAY"),
         ("refused-delta-length", "kernel_source", "DELTA_LENGTH_BYTE_ARRAY"),
@@ -40,7 +40,7 @@ fn encodings_that_no_writer_uses_unasked_are_refused_by_name() {
 }
 
 #[test]
-fn codecs_that_readers_differ_on_are_refused_by_name() {
+fn codecs_that_readers_interpret_differently_are_refused_by_name() {
     for (number, name) in [(3, "LZO"), (5, "deprecated LZ4"), (99, "codec 99")] {
         let file = File::read(&fixture("pyarrow-none")).unwrap();
         let bytes = file.write_with(|footer| {
@@ -85,7 +85,7 @@ fn a_page_header_of_a_megabyte_is_refused() {
 
 /// The decoder takes memory for what a header claims, long before it looks at what is there.
 #[test]
-fn pages_that_claim_more_than_they_hold_are_refused() {
+fn pages_that_claim_more_values_than_they_contain_are_refused() {
     let whole = File::read(&fixture("pyarrow-none")).unwrap();
     let (text, m, k) = (whole.column("kernel_source"), whole.column("m"), whole.column("k"));
     let mut cases: Vec<(&str, File, &str)> = Vec::new();
@@ -145,7 +145,7 @@ fn pages_that_claim_more_than_they_hold_are_refused() {
 }
 
 #[test]
-fn footers_that_lie_about_where_columns_are_are_refused() {
+fn footers_with_wrong_column_offsets_are_refused() {
     let file = File::read(&fixture("pyarrow-none")).unwrap();
     type Forge<'a> = &'a dyn Fn(&mut ColumnMetaData);
     let cases: [(&str, &str, Forge<'_>); 9] = [
@@ -185,7 +185,7 @@ fn footers_that_lie_about_where_columns_are_are_refused() {
 }
 
 #[test]
-fn schemas_that_would_take_the_stack_or_the_memory_are_refused() {
+fn schemas_that_are_too_deep_or_too_large_are_refused() {
     let file = File::read(&fixture("pyarrow-no-arrow-schema")).unwrap();
     let deep = file.write_with(|footer| {
         let leaf = footer.schema.pop().unwrap();
@@ -208,7 +208,7 @@ fn schemas_that_would_take_the_stack_or_the_memory_are_refused() {
 
 /// A schema of Arrow is a tree that may share its branches: thirty levels of two children that are one.
 #[test]
-fn an_arrow_schema_that_unfolds_without_end_is_refused() {
+fn an_arrow_schema_with_endless_nesting_is_refused() {
     let file = File::read(&fixture("pyarrow-none")).unwrap();
     let with = |value: String| {
         file.write_with(|footer| {
@@ -240,7 +240,7 @@ fn branching(depth: usize) -> String {
 }
 
 #[test]
-fn schemas_that_do_not_name_the_same_columns_are_refused() {
+fn arrow_and_parquet_schemas_with_different_columns_are_refused() {
     let mut file = File::read(&fixture("pyarrow-none")).unwrap();
     let m = file.column("m");
     file.footer.schema[m + 1].name = "n".into();
@@ -250,7 +250,7 @@ fn schemas_that_do_not_name_the_same_columns_are_refused() {
 }
 
 #[test]
-fn texts_that_are_no_names_are_refused() {
+fn text_cells_with_a_nul_or_invalid_utf_8_or_of_excessive_length_are_refused() {
     let file = |text: &str| {
         written(&[("kernel_source", texts([Some("a"), Some(text)]))], 2, ArrowDataType::Utf8)
     };

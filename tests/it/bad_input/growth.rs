@@ -137,7 +137,7 @@ fn a_file_with_rows_of_many_tables_is_decoded_once() {
 }
 
 #[test]
-fn a_slice_is_compared_with_few_others() {
+fn a_slice_is_compared_with_a_limited_number_of_slices() {
     let rows = |n: usize, name: &str| -> String {
         let row = |i: usize| row("0.24.0", &format!("{name}{}", i / 5), 1 << (i % 5), 0.01);
         (0..5 * n).map(row).collect()

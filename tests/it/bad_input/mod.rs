@@ -24,7 +24,7 @@ fn rules(name: &str, bytes: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn torn_text() {
+fn damaged_lines_of_text_tables_are_findings() {
     let good = gemm(&[(1, 0.5), (2, 0.6)]);
     let header_again =
         good.clone() + GEMM + "VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,4,128,128,0.7\n";
@@ -43,7 +43,7 @@ fn torn_text() {
 }
 
 #[test]
-fn text_as_other_systems_write_it() {
+fn text_tables_with_crlf_or_a_byte_order_mark_are_read() {
     let good = gemm(&[(1, 0.5), (2, 0.6)]);
     assert_eq!(rules("gemm_perf.txt", good.replace('\n', "\r\n").as_bytes()), [] as [&str; 0]);
     assert_eq!(rules("gemm_perf.txt", format!("\u{feff}{good}").as_bytes()), [] as [&str; 0]);
@@ -53,7 +53,7 @@ fn text_as_other_systems_write_it() {
 }
 
 #[test]
-fn a_text_table_too_large_to_be_one_is_refused_unread() {
+fn a_text_table_above_the_size_limit_is_refused_unread() {
     let tree = Tree::new();
     let path = tree.gemm("gemm_perf.txt", "x");
     // Sparse: the size is claimed, not written.
@@ -63,7 +63,7 @@ fn a_text_table_too_large_to_be_one_is_refused_unread() {
 }
 
 #[test]
-fn what_is_no_file() {
+fn a_directory_named_like_a_table_is_unreadable() {
     let tree = Tree::new();
     tree.file("systems/data/h200_sxm/vllm/0.24.0/gemm_perf.parquet/inside.parquet", SHIPPED);
     let found = tree.validate(&["--format", "json"]).finding("table-unreadable");
@@ -75,7 +75,7 @@ fn what_is_no_file() {
 
 #[cfg(unix)]
 #[test]
-fn links_loops_and_names_that_are_not_utf8() {
+fn links_loops_and_file_names_that_are_not_utf_8_do_not_end_the_run() {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::symlink;
     let tree = Tree::new();
@@ -111,7 +111,7 @@ fn links_loops_and_names_that_are_not_utf8() {
 }
 
 #[test]
-fn a_column_of_another_type_is_a_finding_and_ends_nothing() {
+fn a_column_of_another_type_is_a_finding_and_does_not_end_the_run() {
     let row = "VLLM,0.24.0,NVIDIA H200,generation_attention,fa3,8,1,16,2,128,1,bfloat16,fp8,";
     let header = "framework,version,device,op_name,kernel_source,batch_size,isl,num_heads,num_key_value_heads,head_dim,beam_width,attn_dtype,kv_cache_dtype,step,window_size,latency\n";
     let table = |cells: &str| format!("{header}{row}{cells}\n{row}{cells}\n");
@@ -134,7 +134,7 @@ fn a_column_of_another_type_is_a_finding_and_ends_nothing() {
 
 #[cfg(unix)]
 #[test]
-fn files_and_folders_that_may_not_be_read() {
+fn files_and_folders_without_read_permission_are_reported() {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
     let tree = Tree::new();
@@ -192,7 +192,7 @@ proptest! {
 
     /// Whatever is done to a parquet file, the run ends with a verdict.
     #[test]
-    fn damaged_parquet_is_judged(
+    fn damaged_parquet_never_crashes_the_run(
         flips in prop::collection::vec((0..SHIPPED.len(), 0u8..8), 1..6),
         cut in 0..SHIPPED.len(),
         keep in any::<bool>(),
@@ -209,14 +209,14 @@ proptest! {
 
     /// Whatever text is, the run ends with a verdict.
     #[test]
-    fn arbitrary_text_is_judged(lines in prop::collection::vec("[ -~,\"]{0,60}", 0..8), header in any::<bool>()) {
+    fn arbitrary_text_never_crashes_the_run(lines in prop::collection::vec("[ -~,\"]{0,60}", 0..8), header in any::<bool>()) {
         let text = if header { GEMM.to_owned() } else { String::new() } + &lines.join("\n");
         rules("gemm_perf.txt", text.as_bytes());
     }
 }
 
 #[test]
-fn whole_rows_beside_torn_ones_are_judged() {
+fn intact_rows_of_a_table_with_torn_rows_are_judged() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.0)]) + "VLLM,0.24.0,NVID\n");
     let run = tree.validate(&["--format", "json"]);
@@ -225,7 +225,7 @@ fn whole_rows_beside_torn_ones_are_judged() {
 }
 
 #[test]
-fn a_cell_that_is_not_a_number_hides_no_other_cell() {
+fn a_cell_that_is_not_a_number_does_not_hide_findings_in_other_rows() {
     let tree = Tree::new();
     let rows = gemm(&[(1, 0.5), (2, 0.6), (4, -0.7)]).replace(",0.6\n", ",OOM\n");
     tree.gemm("gemm_perf.txt", &rows);
@@ -248,7 +248,7 @@ fn a_cell_that_is_not_a_number_hides_no_other_cell() {
 }
 
 #[test]
-fn a_table_of_many_columns_is_told_in_a_few_words() {
+fn a_finding_on_a_table_of_many_columns_has_a_short_message() {
     let names: Vec<String> = (0..2000).map(|i| format!("c{i}")).collect();
     let row = vec!["1"; 2000].join(",");
     let tree = Tree::new();
@@ -265,7 +265,7 @@ fn a_table_of_many_columns_is_told_in_a_few_words() {
 }
 
 #[test]
-fn a_text_of_more_columns_than_any_table_is_refused() {
+fn a_text_table_with_too_many_columns_is_refused() {
     let names: Vec<String> = (0..100_000).map(|i| format!("c{i}")).collect();
     let text = format!("{}\n{}\n", names.join(","), vec!["1"; names.len()].join(","));
     assert_eq!(rules("gemm_perf.txt", text.as_bytes()), ["table-unreadable"]);

@@ -10,7 +10,7 @@ use polars_arrow::array::{ListArray, PrimitiveArray};
 use polars_arrow::datatypes::ArrowDataType;
 
 #[test]
-fn parquet_that_cannot_be_read() {
+fn parquet_files_that_cannot_be_read_are_findings() {
     let cases: [(&str, Vec<u8>); 6] = [
         ("no bytes", Vec::new()),
         (
@@ -31,7 +31,7 @@ fn parquet_that_cannot_be_read() {
 }
 
 #[test]
-fn a_flipped_bit_never_passes_a_digest() {
+fn a_flipped_bit_always_contradicts_the_digest() {
     let tree = Tree::new();
     let dir = "systems/data/h200_sxm/gemm/torch/2.11.0";
     let meta = std::fs::read("data/h200_sxm/gemm/torch/2.11.0/collection_meta.yaml").unwrap();
@@ -51,7 +51,7 @@ fn a_flipped_bit_never_passes_a_digest() {
 }
 
 #[test]
-fn few_bytes_that_claim_many_rows_are_refused() {
+fn a_small_file_that_claims_many_rows_is_refused() {
     let column = PrimitiveArray::from_vec(vec![1i64; 5_000_000]).boxed();
     let columns = ["m", "n", "k"].map(|name| (name, column.clone()));
     let bytes = written(&columns, 5_000_000, ArrowDataType::Utf8View);
@@ -60,7 +60,7 @@ fn few_bytes_that_claim_many_rows_are_refused() {
 }
 
 #[test]
-fn columns_of_other_types_are_named_and_the_rest_is_judged() {
+fn columns_of_unsupported_types_are_named_and_other_columns_are_judged() {
     let text = |value: &str| texts([Some(value); 2]);
     let sizes = PrimitiveArray::from_vec(vec![128i64; 2]).boxed();
     let lists = ListArray::<i64>::new(
@@ -95,7 +95,7 @@ fn columns_of_other_types_are_named_and_the_rest_is_judged() {
 /// What a fuzzer found: a flipped bit in a footer made a list of billions, one in a page's header a negative
 /// number of values. The decoder took memory for them, and a process that is refused memory ends.
 #[test]
-fn numbers_that_a_damaged_file_claims_are_not_believed() {
+fn sizes_in_damaged_parquet_headers_are_not_trusted() {
     let decode = |bytes: &[u8]| Table::decode(bytes, Format::Parquet, &|_| false).is_ok();
     assert!(decode(SHIPPED));
     let (mut whole, mut damaged) = (0, 0);
@@ -112,7 +112,7 @@ fn numbers_that_a_damaged_file_claims_are_not_believed() {
 }
 
 #[test]
-fn a_page_that_claims_more_than_a_table_has_is_refused() {
+fn a_page_that_claims_more_values_than_the_table_has_is_refused() {
     let file = |text: String| {
         written(&[("kernel_source", texts([Some(text)]))], 1, ArrowDataType::Utf8View)
     };

@@ -36,7 +36,7 @@ fn copy(meta: &ColumnMetaData) -> Vec<u8> {
 }
 
 #[test]
-fn a_dictionary_that_does_not_lie_before_the_data_is_refused() {
+fn a_dictionary_that_is_not_before_the_data_is_refused() {
     let file = File::read(&fixture("pyarrow-none")).unwrap();
     type Place = fn(&ColumnMetaData) -> i64;
     let places: [(&str, Place); 6] = [
@@ -75,7 +75,7 @@ fn a_dictionary_that_does_not_lie_before_the_data_is_refused() {
 }
 
 #[test]
-fn a_data_page_elsewhere_than_stated_is_refused() {
+fn a_data_page_at_another_offset_than_stated_is_refused() {
     let file = File::read(&fixture("pyarrow-none")).unwrap();
     for by in [-1, 1] {
         let bytes = file.write_with(|footer| meta(footer).data_page_offset += by);
@@ -91,7 +91,7 @@ fn a_data_page_elsewhere_than_stated_is_refused() {
 }
 
 #[test]
-fn bytes_that_nothing_claims_are_refused() {
+fn bytes_that_belong_to_no_column_are_refused() {
     let file = File::read(&fixture("pyarrow-none")).unwrap();
     for hidden in [vec![0], b"PAR1".to_vec(), vec![0; 300]] {
         for after in [0, 1, 5, 10] {
@@ -118,7 +118,7 @@ fn bytes_that_nothing_claims_are_refused() {
 }
 
 #[test]
-fn copies_of_a_column_s_metadata_are_accepted_if_they_say_what_the_footer_says() {
+fn copies_of_column_metadata_are_accepted_if_they_equal_the_footer() {
     let file = File::read(&fixture("pyarrow-none")).unwrap();
     let last = |written: &[ColumnMetaData]| written.last().map(copy).unwrap_or_default();
     assert_eq!(refused(&file.write_between(last, |_| ())), "");
@@ -160,7 +160,7 @@ fn copies_of_a_column_s_metadata_are_accepted_if_they_say_what_the_footer_says()
 }
 
 #[test]
-fn a_page_index_that_lists_other_pages_is_refused() {
+fn a_page_index_with_wrong_pages_is_refused() {
     let file = File::read(&fixture("pyarrow-none")).unwrap();
     let index = |meta: &ColumnMetaData, by: i64| {
         let stop = meta.dictionary_page_offset.unwrap() + meta.total_compressed_size;
@@ -215,7 +215,7 @@ fn page_indexes_and_bloom_filters_that_share_bytes_or_are_damaged_are_refused() 
 
 /// The Arrow schema that a file carries is for readers that know it; the loader does not.
 #[test]
-fn numbers_are_read_by_the_parquet_schema_alone() {
+fn numbers_are_read_by_the_parquet_schema_and_not_by_the_arrow_schema() {
     let file = |array: ArrayRef| {
         File::read(&written(&[("m", array)], 1, ArrowDataType::Utf8View)).unwrap()
     };
@@ -228,7 +228,7 @@ fn numbers_are_read_by_the_parquet_schema_alone() {
 
 /// One reader believes the newer annotation, another the older one.
 #[test]
-fn a_column_with_two_types_is_not_what_the_loader_reads() {
+fn a_column_with_contradictory_types_is_not_read_by_the_loader() {
     let mut file = File::read(&fixture("pyarrow-none")).unwrap();
     let m = &mut file.footer.schema[M + 1];
     let signed = IntType { bit_width: 64, is_signed: true };

@@ -22,7 +22,7 @@ fn validate(tree: &Tree) -> Run {
 }
 
 #[test]
-fn what_an_exception_excuses_is_an_info_with_its_expiry() {
+fn a_finding_covered_by_an_exception_is_an_info_with_the_expiry_date() {
     let run = validate(&tree("duplicate-key", "[0.24.0]", "2999-10-31"));
     let found = run.finding("duplicate-key");
     assert_eq!(found["severity"], "info");
@@ -40,7 +40,7 @@ fn what_an_exception_excuses_is_an_info_with_its_expiry() {
 }
 
 #[test]
-fn an_expired_exception_is_a_warning_and_excuses_nothing() {
+fn an_expired_exception_is_a_warning_and_covers_no_finding() {
     let run = validate(&tree("duplicate-key", "[0.24.0]", "2020-10-31"));
     assert_ne!(run.finding("duplicate-key")["severity"], "info");
     let expired = run.finding("waiver-expired");
@@ -51,7 +51,7 @@ fn an_expired_exception_is_a_warning_and_excuses_nothing() {
 }
 
 #[test]
-fn a_change_cannot_excuse_itself() {
+fn an_exception_added_by_a_change_does_not_cover_that_change() {
     let tree = tree("duplicate-key", "[0.23.0]", "2999-10-31");
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
     tree.commit();

@@ -85,13 +85,13 @@ fn faults(path: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn facts_that_can_be_read_have_no_finding() {
+fn readable_facts_have_no_finding() {
     let tree = tree();
     assert_eq!(validate(&tree, &[]).findings(), [""; 0]);
 }
 
 #[test]
-fn every_file_of_facts_that_cannot_be_read_is_an_error() {
+fn every_unreadable_file_of_facts_is_an_error() {
     let tree = tree();
     tree.commit();
     for (path, text) in good() {
@@ -139,7 +139,7 @@ fn a_directory_or_a_link_in_place_of_facts_is_an_error() {
 }
 
 #[test]
-fn facts_that_change_are_a_change() {
+fn changed_facts_are_listed_in_the_change() {
     for (path, text) in good() {
         let tree = tree();
         tree.commit();
@@ -154,7 +154,7 @@ fn facts_that_change_are_a_change() {
 }
 
 #[test]
-fn facts_that_were_wrong_and_are_wrong_otherwise_are_new() {
+fn invalid_facts_that_change_but_stay_invalid_are_new() {
     let tree = tree();
     tree.file(MANIFEST, "groups: 3\n");
     tree.commit();
@@ -167,7 +167,7 @@ fn facts_that_were_wrong_and_are_wrong_otherwise_are_new() {
 }
 
 #[test]
-fn facts_that_are_deleted_are_a_warning() {
+fn deleted_facts_are_a_warning() {
     for (path, _) in good() {
         let tree = tree();
         tree.commit();
@@ -178,7 +178,7 @@ fn facts_that_are_deleted_are_a_warning() {
 }
 
 #[test]
-fn a_list_that_the_loader_no_longer_has_is_an_info() {
+fn a_list_removed_from_the_loader_is_an_info() {
     let tree = tree();
     tree.file(
         super::LOADER,
@@ -189,7 +189,7 @@ fn a_list_that_the_loader_no_longer_has_is_an_info() {
 }
 
 #[test]
-fn slots_with_lists_and_the_manifest_under_its_old_name_are_read() {
+fn slots_with_lists_and_a_manifest_with_the_old_name_are_read() {
     let tree = tree();
     tree.file(VERSIONS, "schema_version: 2\ndefaults:\n  vllm: {current: 0.24.0, previous: [0.22.0, 0.23.0], stable: 0.20.0}\n");
     tree.remove(MANIFEST);

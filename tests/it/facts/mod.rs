@@ -51,7 +51,7 @@ fn news(run: &Run) -> Vec<String> {
 }
 
 #[test]
-fn a_family_moves_with_its_catalog() {
+fn a_table_that_moves_with_its_catalog_entry_is_not_misplaced() {
     let tree = Tree::new();
     gemm_under(&tree, "gemm");
     tree.file(CATALOG, catalog("gemm"));
@@ -78,7 +78,7 @@ fn a_family_moves_with_its_catalog() {
 }
 
 #[test]
-fn a_change_of_facts_excuses_only_tables_that_change_with_it() {
+fn changed_facts_excuse_only_tables_that_change_with_them() {
     let only = ["--base-ref", "main", "--only", "excused-by-change"];
     let tree = Tree::new();
     gemm_under(&tree, "gemm");
@@ -98,7 +98,7 @@ fn a_change_of_facts_excuses_only_tables_that_change_with_it() {
 }
 
 #[test]
-fn facts_that_cannot_be_read_are_told() {
+fn unreadable_facts_are_listed_in_the_report() {
     let tree = Tree::new();
     gemm_under(&tree, "gemm");
     tree.file(CATALOG, "families: 7\n");
@@ -172,7 +172,7 @@ const V3: &str = "        \"deepseek-ai/DeepSeek-V3\" => Some(128),\n";
 const K3: &str = "        \"acme/K3\" => Some(96),\n";
 
 #[test]
-fn a_model_that_the_loader_learns_with_its_rows_is_known() {
+fn a_model_added_to_the_loader_with_its_rows_is_known() {
     let tree = Tree::new();
     tree.file(LOADER, loader(V3));
     tree.file(&format!("{MODULE}/collection_meta.yaml"), sidecar("mla_generation_module_perf"));
@@ -216,7 +216,7 @@ fn attention(kernels: &[(&str, f64)]) -> String {
 }
 
 #[test]
-fn two_kernels_of_a_key_are_lanes_where_the_tree_has_lanes() {
+fn two_kernels_of_a_key_are_lanes_if_the_tree_declares_lanes() {
     let tree = Tree::new();
     let dir = "systems/data/h200_sxm/sglang/0.5.14";
     let table = format!("{dir}/generation_attention_perf.txt");
@@ -248,7 +248,7 @@ fn the_pinned_lane_is_served() {
 }
 
 #[test]
-fn each_state_is_read_with_its_own_lanes() {
+fn each_state_is_served_by_its_own_lanes() {
     let tree = Tree::new();
     let table = "systems/data/h200_sxm/sglang/0.5.14/generation_attention_perf.txt";
     tree.file(table, attention(&[("triton", 0.05), ("fa3", 0.02)]));
@@ -265,7 +265,7 @@ fn each_state_is_read_with_its_own_lanes() {
 }
 
 #[test]
-fn a_kernel_of_a_backend_that_nobody_can_choose_is_a_warning() {
+fn a_kernel_of_a_backend_that_cannot_be_selected_is_a_warning() {
     let tree = Tree::new();
     let table = "systems/data/h200_sxm/sglang/0.5.14/generation_attention_perf.txt";
     tree.file(table, attention(&[("triton", 0.05), ("flash_attention", 0.02), ("new", 0.03)]));
@@ -321,7 +321,7 @@ fn a_version_that_no_query_reaches_needs_no_line() {
 }
 
 #[test]
-fn a_change_of_kernels_judges_the_tables_that_name_them() {
+fn a_change_of_the_kernel_mapping_judges_tables_with_these_kernels() {
     let tree = Tree::new();
     let path = |version: &str| {
         format!("systems/data/h200_sxm/sglang/{version}/generation_attention_perf.txt")

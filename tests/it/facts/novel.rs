@@ -107,7 +107,7 @@ const CHANGES: [(&str, &str, &str); 13] = [
 ];
 
 #[test]
-fn a_value_that_a_list_lacks_is_no_error_and_at_most_one_finding() {
+fn an_unlisted_value_is_not_an_error_and_has_at_most_one_finding() {
     let tree = Tree::new();
     TABLES.iter().for_each(|table| table.write(&tree, 2, str::to_owned));
     assert_eq!(validate(&tree).findings(), [""; 0]);
@@ -180,7 +180,7 @@ fn copies_that_differ_in_an_unknown_column_are_a_warning() {
 }
 
 #[test]
-fn rows_that_are_not_eligible_are_asked_for_by_their_kernel() {
+fn rows_that_are_not_eligible_are_served_by_their_kernel_only() {
     let tree = Tree::new();
     let table = format!("{}/moe_perf.txt", TABLES[1].dir("0.24.0"));
     let text = |other: &str| {
@@ -203,7 +203,7 @@ fn rows_that_are_not_eligible_are_asked_for_by_their_kernel() {
 }
 
 #[test]
-fn a_missing_column_is_an_error_only_if_another_table_of_the_name_has_it() {
+fn a_missing_column_is_an_error_only_if_another_table_of_that_name_has_it() {
     let tree = Tree::new();
     let without = |text: &str| {
         let cut = |line: &str| line.rsplit_once(',').unwrap().0.to_owned() + "\n";
@@ -266,7 +266,7 @@ fn a_corrected_label_is_relabelled_and_not_lost() {
 }
 
 #[test]
-fn earlier_versions_fill_the_all_reduce_of_a_backend() {
+fn missing_all_reduce_keys_are_served_from_earlier_versions_of_a_backend() {
     let tree = Tree::new();
     let text = |version: &str, gpus: &[u32], columns: &str| {
         let sizes = (7..30).map(|power| 1_u64 << power);
@@ -290,7 +290,7 @@ fn earlier_versions_fill_the_all_reduce_of_a_backend() {
 }
 
 #[test]
-fn ranks_that_the_nodes_do_not_have_explain_missing_keys_of_all_to_all() {
+fn missing_all_to_all_keys_are_explained_by_ranks_that_the_nodes_lack() {
     let tree = Tree::new();
     let columns = "comm_backend,phase,comm_dtype,ep_size,node_num,hidden_size,topk,num_experts,num_tokens,transmit_us,notify_us,latency";
     let systems = [
@@ -320,7 +320,7 @@ fn ranks_that_the_nodes_do_not_have_explain_missing_keys_of_all_to_all() {
 
 /// Every shipped list has a source and a date, and `explain` shows those of a rule.
 #[test]
-fn every_shipped_list_has_a_date() {
+fn every_shipped_list_of_known_values_has_a_date() {
     let shipped = perfdb_gate::specs::Specs::embedded().unwrap().shipped;
     let listed: BTreeSet<String> = shipped.lists.iter().flat_map(|l| l.files.clone()).collect();
     assert!(shipped.lists.iter().all(|list| list.date.len() == "2026-10".len()));

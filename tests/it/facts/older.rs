@@ -18,7 +18,7 @@ fn table(tree: &Tree, family: &str, name: &str, version: &str, columns: &str, ro
 }
 
 #[test]
-fn facts_of_two_months_ago_are_no_error_in_newer_data() {
+fn facts_of_two_months_ago_cause_no_error_in_newer_data() {
     let tree = Tree::new();
     let moe = "moe_dtype,num_tokens,hidden_size,inter_size,topk,num_experts,moe_tp_size,moe_ep_size,distribution,default_eligible,latency";
     let rows = [
@@ -42,7 +42,7 @@ fn facts_of_two_months_ago_are_no_error_in_newer_data() {
 }
 
 #[test]
-fn a_novelty_of_sidecars_is_one_info() {
+fn a_new_field_of_sidecars_is_one_info() {
     let judged = |old: &str, new: &str| -> Run {
         let tree = Tree::new();
         for (version, latency) in VERSIONS.iter().zip([0.5, 0.7]) {

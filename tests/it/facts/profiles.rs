@@ -58,12 +58,12 @@ fn contradictions(tree: &Tree) -> Vec<String> {
 }
 
 #[test]
-fn a_profile_that_is_as_it_says_has_no_finding() {
+fn a_consistent_profile_has_no_finding() {
     assert_eq!(contradictions(&tree()), [""; 0]);
 }
 
 #[test]
-fn a_changed_yaml_breaks_what_pins_it() {
+fn a_changed_system_yaml_contradicts_profiles_that_pin_its_digest() {
     let tree = tree();
     tree.file("systems/h200_sxm.yaml", yaml().replace("power: 700", "power: 701"));
     insta::assert_snapshot!(contradictions(&tree).join("\n"), @r"
@@ -74,7 +74,7 @@ fn a_changed_yaml_breaks_what_pins_it() {
 }
 
 #[test]
-fn copies_are_equal_and_rows_name_them() {
+fn copies_of_a_profile_must_be_equal_and_match_the_digest_in_the_rows() {
     let changed = tree();
     changed.file(&format!("systems/{COMM}/{NAME}"), profile().replace("}\n", "} \n"));
     insta::assert_snapshot!(contradictions(&changed).join("\n"), @r"
@@ -90,7 +90,7 @@ fn copies_are_equal_and_rows_name_them() {
 }
 
 #[test]
-fn further_documents_only_need_to_be_json() {
+fn other_profile_documents_only_need_to_be_valid_json() {
     let tree = tree();
     let files = [
         "systems/profiles/x/hf_dataset.json",
@@ -112,7 +112,7 @@ fn further_documents_only_need_to_be_json() {
 }
 
 #[test]
-fn files_that_documents_list_have_one_of_their_digests() {
+fn a_file_listed_by_profile_documents_must_have_one_of_the_listed_digests() {
     let tree = tree();
     let table = |rows: &str| format!("framework,version,latency\n{rows}");
     let own = "data/h200_sxm/gemm/vllm/dev-1aa0e96/gemm_perf.txt";

@@ -77,7 +77,7 @@ fn is_of_loaders(message: &str) -> bool {
 }
 
 #[test]
-fn what_a_loader_refuses_or_both_read_differently_is_an_error() {
+fn yaml_that_a_loader_refuses_or_that_two_loaders_read_differently_is_an_error() {
     let forms = forms();
     let texts: Vec<&str> = forms.iter().map(|(_, text, _)| text.as_str()).collect();
     let mut wrong = Vec::new();
@@ -90,7 +90,7 @@ fn what_a_loader_refuses_or_both_read_differently_is_an_error() {
 }
 
 #[test]
-fn the_spelling_that_a_message_gives_is_read_alike() {
+fn the_suggested_spelling_is_read_equally_by_both_loaders() {
     let answers = answers();
     let base = answers["base"].as_str().expect("a base");
     let forms = forms();
@@ -115,7 +115,7 @@ fn the_spelling_that_a_message_gives_is_read_alike() {
 }
 
 #[test]
-fn a_message_says_which_reader_sees_what() {
+fn a_message_states_how_each_loader_reads_the_value() {
     let answers = answers();
     let base = answers["base"].as_str().expect("a base");
     let said = |path: &str, value: &str| messages(&[&with(base, path, value)]).remove(0);
@@ -195,7 +195,7 @@ fn donors_that_a_loader_does_not_read_as_text_are_errors() {
 }
 
 #[test]
-fn facts_that_python_refuses_or_does_not_find_are_errors() {
+fn facts_that_python_refuses_or_cannot_find_are_errors() {
     let slots = |current: &str| {
         let text = format!("schema_version: 1\ndefaults:\n  vllm: {{current:{current}}}\n");
         on("systems/query_versions.yaml", &text)

@@ -14,7 +14,7 @@ fn root(tree: &Tree, folder: &str, rows: &[(u64, f64)]) -> String {
 }
 
 #[test]
-fn every_root_is_judged_in_itself() {
+fn every_root_is_judged_separately() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
     root(&tree, PROFILE, &[(1, 0.5), (2, 0.6)]);
@@ -43,7 +43,7 @@ fn a_damaged_table_of_a_profile_is_found() {
 }
 
 #[test]
-fn names_select_in_any_root() {
+fn names_select_tables_in_every_root() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
     let profile = root(&tree, PROFILE, &[(1, 0.5)]);
@@ -55,7 +55,7 @@ fn names_select_in_any_root() {
 }
 
 #[test]
-fn tables_below_no_root_are_named() {
+fn tables_outside_every_root_are_named() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
     for name in ["a", "b"] {
@@ -80,7 +80,7 @@ fn tables_below_no_root_are_named() {
 }
 
 #[test]
-fn a_pull_request_is_judged_root_by_root() {
+fn a_pull_request_is_judged_separately_per_root() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
     let profile = root(&tree, PROFILE, &[(1, 0.5)]);
@@ -100,7 +100,7 @@ fn a_pull_request_is_judged_root_by_root() {
 }
 
 #[test]
-fn a_root_that_moves_is_the_root_it_was() {
+fn a_moved_root_is_compared_with_its_former_place() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
     tree.commit();

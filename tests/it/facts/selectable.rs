@@ -23,7 +23,7 @@ fn versions(run: &Run) -> String {
 const SLOTS: &str = "defaults:\n  vllm: {current: 0.23.0, previous: null}\n";
 
 #[test]
-fn new_to_select_is_what_a_query_can_ask_for() {
+fn versions_new_to_select_are_those_that_a_query_can_name() {
     let tree = tree(&["0.22.0", "0.23.0"]);
     tree.commit();
     add(&tree, "0.21.0");
@@ -46,7 +46,7 @@ fn new_to_select_is_what_a_query_can_ask_for() {
 }
 
 #[test]
-fn a_version_that_the_change_hides_is_not_the_current_one() {
+fn a_version_hidden_by_the_change_is_not_the_current_version() {
     let tree = tree(&["0.22.0", "0.23.0"]);
     tree.commit();
     add(&tree, "0.24.0");

@@ -31,7 +31,7 @@ fn events(stated: u32, rows: &[u32]) -> String {
 }
 
 #[test]
-fn events_of_schema_2_make_up_the_table() {
+fn the_collections_of_a_schema_2_sidecar_add_up_to_the_table() {
     assert_eq!(judged(2, &events(3, &[2, 1])).findings(), [""; 0]);
     // A later run may replace rows of an earlier one.
     assert_eq!(judged(2, &events(3, &[3, 2])).findings(), [""; 0]);
@@ -74,7 +74,7 @@ fn runtime(backend: &str, version: &str, runtime: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_directory_may_name_the_image_or_the_commit() {
+fn a_version_folder_may_name_the_image_or_the_commit() {
     let build = |dir: &str| {
         let fields = format!(
             "framework: sglang, version: 0.0.0.dev0, image_digest: '{DIGEST}', source_commit: {COMMIT}"
@@ -91,7 +91,7 @@ fn a_directory_may_name_the_image_or_the_commit() {
 }
 
 #[test]
-fn the_backend_may_be_a_part_of_the_runtimes_name() {
+fn the_backend_may_be_part_of_the_runtime_s_name() {
     let named = |backend: &str, name: &str| {
         runtime(backend, "0.24.0", &format!("framework: {name}, version: 0.24.0"))
     };
@@ -113,7 +113,7 @@ fn the_backend_may_be_a_part_of_the_runtimes_name() {
 }
 
 #[test]
-fn the_richer_form_says_how_and_of_what() {
+fn optional_fields_of_a_sidecar_are_read_and_verified() {
     let rich = "  gemm_perf:\n    status: complete\n    rows: 3\n    collector: collector.gemm\n    \
                 measurement: GPU kernel time only\n    notes: ['Known bias: 2 to 12 % above serving.']\n    \
                 attempts:\n    - {attempt: a, source_commit: abc}\n";
@@ -123,7 +123,7 @@ fn the_richer_form_says_how_and_of_what() {
 }
 
 #[test]
-fn rows_that_its_sidecar_explains_are_an_info() {
+fn a_row_count_explained_in_the_sidecar_is_an_info() {
     let severity = |run: &Run| run.finding("sidecar-contradiction")["severity"].clone();
     let plain = judged(1, "  gemm_perf:\n    status: complete\n    rows: 2\n");
     assert_eq!(severity(&plain), "error");

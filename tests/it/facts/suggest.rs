@@ -25,7 +25,7 @@ fn suggest(tree: &Tree, args: &[&str]) -> Run {
 }
 
 #[test]
-fn a_spec_is_learned_from_rows_and_accepted() {
+fn a_suggested_spec_is_learned_from_rows_and_accepted() {
     let tree = Tree::new();
     let path = "systems/data/h200_sxm/comm/vllm/0.24.0/warp_perf.txt";
     tree.file(path, table(""));
@@ -76,7 +76,7 @@ fn a_spec_is_learned_from_rows_and_accepted() {
 }
 
 #[test]
-fn a_table_that_has_a_spec_is_said_to_have_one() {
+fn suggest_notes_that_a_table_already_has_a_spec() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", crate::common::gemm(&[(1, 0.5), (2, 0.6)]));
     let said = "# A spec of gemm_perf exists already; this one would replace it.\n";
@@ -86,7 +86,7 @@ fn a_table_that_has_a_spec_is_said_to_have_one() {
 }
 
 #[test]
-fn what_cannot_be_learned_from_is_said() {
+fn a_table_without_a_latency_gets_no_suggested_spec() {
     let tree = Tree::new();
     tree.file("systems/data/h200_sxm/vllm/0.24.0/warp_perf.txt", "expert,share\n1,0.5\n");
     let unlike = suggest(&tree, &["warp"]);
@@ -99,7 +99,7 @@ fn what_cannot_be_learned_from_is_said() {
 }
 
 #[test]
-fn names_of_columns_act_nowhere() {
+fn column_names_are_escaped_in_a_suggested_spec() {
     let tree = Tree::new();
     let header =
         "framework,version,device,op_name,kernel_source,\"a: [b\",\"no\",\"# x\",latency\n";

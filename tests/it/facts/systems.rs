@@ -9,7 +9,7 @@ fn judged(tree: &Tree) -> Run {
 }
 
 #[test]
-fn what_is_known_of_each_system_has_no_finding() {
+fn the_shipped_systems_have_no_finding() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
     for file in std::fs::read_dir("systems").expect("the shipped systems") {
@@ -30,7 +30,7 @@ fn what_is_known_of_each_system_has_no_finding() {
 
 /// perfdb-gate's own repository describes such machines beside those of its own data.
 #[test]
-fn a_machine_of_another_kind_of_database_is_not_a_system_here() {
+fn the_yaml_of_a_machine_without_a_perf_database_is_not_a_system() {
     const CARD: &str = "gpu:\n  bf16_flops_per_cu: 4300657894736\n";
     const PATH: &str = "systems/gfx942_304.yaml";
     let of = |text: &str| {
@@ -60,7 +60,7 @@ fn a_machine_of_another_kind_of_database_is_not_a_system_here() {
 }
 
 #[test]
-fn the_figures_of_another_gpu_than_that_of_the_rows_are_a_copy() {
+fn figures_of_a_gpu_other_than_the_rows_device_are_reported_as_copied() {
     let tree = Tree::new();
     // An older file, without the figures that were added since.
     let figures = H200.lines().filter(|line| !line.contains("fp32_flops"));

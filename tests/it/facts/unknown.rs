@@ -12,7 +12,7 @@ fn warp(rows: &[&str]) -> String {
 }
 
 #[test]
-fn a_table_without_a_spec_is_judged_by_what_is_right_for_any() {
+fn a_table_without_a_spec_is_judged_only_by_general_rules() {
     let tree = Tree::new();
     // Zeros, sizes of zero, one key with two latencies: none of it is wrong for certain.
     tree.file(WARP, warp(&["a,0,0,0.5", "a,0,0,0.9", "b,1,0,0"]));
@@ -66,7 +66,7 @@ fn seal(text: &str, rows: usize, version: &str) -> String {
 }
 
 #[test]
-fn a_forward_pass_is_sealed() {
+fn a_forward_pass_table_must_match_its_sealing_sidecar() {
     let tree = Tree::new();
     let text = forward(&[("prefill", 1, 512, 0, "n/a"), ("decode", 8, 0, 4096, "real_kv")]);
     tree.file(FPM, &text);
@@ -91,7 +91,7 @@ fn a_forward_pass_is_sealed() {
 }
 
 #[test]
-fn rows_of_a_forward_pass_are_what_its_loader_takes() {
+fn rows_of_a_forward_pass_are_judged_as_its_loader_reads_them() {
     let tree = Tree::new();
     let text = forward(&[
         ("decode", 8, 0, 4096, "real_kv"),

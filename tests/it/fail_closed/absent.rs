@@ -39,7 +39,7 @@ fn compare_in(clone: &str) -> Run {
 }
 
 #[test]
-fn a_table_whose_object_is_not_in_the_clone_is_inconclusive() {
+fn a_table_whose_git_object_is_missing_from_the_clone_is_inconclusive() {
     let tree = below_db();
     tree.commit();
     tree.file(TABLE, bad_table());
@@ -68,7 +68,7 @@ fn a_table_whose_object_is_not_in_the_clone_is_inconclusive() {
 
 /// Of small files a clone by size has the objects, of large ones it does not: only one state is there.
 #[test]
-fn a_state_that_is_not_in_the_clone_makes_nothing_inherited() {
+fn a_base_that_is_missing_from_the_clone_makes_no_finding_inherited() {
     let long: Vec<(u64, f64)> = (1..400).map(|m| (m, 0.5 + m as f64)).collect();
     let (small, large) = (good_table(), gemm(&long));
     for (before, after, code) in
@@ -87,7 +87,7 @@ fn a_state_that_is_not_in_the_clone_makes_nothing_inherited() {
 }
 
 #[test]
-fn facts_that_are_not_in_the_clone_are_inconclusive() {
+fn facts_that_are_missing_from_the_clone_are_inconclusive() {
     let tree = below_db();
     tree.commit();
     let notes = "# a note\n".repeat(2_000);
@@ -100,7 +100,7 @@ fn facts_that_are_not_in_the_clone_are_inconclusive() {
 }
 
 #[test]
-fn a_clone_without_trees_is_refused() {
+fn a_clone_without_git_trees_is_refused() {
     let tree = below_db();
     tree.commit();
     tree.file(TABLE, bad_table());
@@ -113,7 +113,7 @@ fn a_clone_without_trees_is_refused() {
 }
 
 #[test]
-fn what_was_damaged_and_is_damaged_otherwise_is_new() {
+fn a_damaged_file_that_changes_and_stays_damaged_is_new() {
     let shipped = crate::common::SHIPPED;
     let parquet = "db/systems/data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.parquet";
     let torn = |end: &str| format!("{}VLLM,0.24.0,{end}", crate::common::GEMM).into_bytes();
@@ -149,7 +149,7 @@ fn what_was_damaged_and_is_damaged_otherwise_is_new() {
 }
 
 #[test]
-fn a_pointer_in_the_base_excuses_nothing_in_the_head() {
+fn an_lfs_pointer_in_the_base_does_not_excuse_a_bad_table_in_the_head() {
     let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:295fbe9dcc8054085cfc8bc35ac46d59574d54f34183fcd5149222b65c4d1802\nsize 690924\n";
     for (after, code) in [(bad_table(), 1), ("damaged\n".into(), 1), (good_table(), 3)] {
         let tree = below_db();

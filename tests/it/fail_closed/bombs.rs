@@ -13,7 +13,7 @@ fn repository() -> Tree {
 
 /// Seven trees of ten entries, each the one before: ten million files.
 #[test]
-fn trees_that_name_each_other_end_at_the_limit() {
+fn git_trees_that_multiply_end_at_the_file_limit() {
     let tree = repository();
     let blob = tree.git(&["rev-parse", "HEAD:systems/h200_sxm.yaml"]);
     let mut entry = format!("100644 blob {blob}");
@@ -36,7 +36,7 @@ fn trees_that_name_each_other_end_at_the_limit() {
 
 /// A chain of trees makes a path that no stack and no file system holds.
 #[test]
-fn a_chain_of_trees_ends_at_the_longest_path() {
+fn a_deep_chain_of_git_trees_ends_at_the_path_limit() {
     let tree = repository();
     let mut entry = format!("040000 tree {}", mktree(&tree, ""));
     // What git itself would take minutes to make: one tree object for each folder.
@@ -85,7 +85,7 @@ fn a_group_of_copies_is_one_finding() {
 }
 
 #[test]
-fn folders_without_yaml_take_their_number_not_its_square() {
+fn folders_without_yaml_are_processed_in_linear_time() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", good_table());
     for i in 0..4_000 {
@@ -99,7 +99,7 @@ fn folders_without_yaml_take_their_number_not_its_square() {
 
 /// Code scanning refuses a file with too many results, and would show nothing of it.
 #[test]
-fn sarif_holds_the_worst_and_says_how_many_there_are() {
+fn sarif_lists_the_worst_findings_and_states_the_total() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", good_table());
     for i in 0..5_100 {

@@ -30,7 +30,7 @@ fn deleted(run: &Run) -> Vec<(String, String)> {
 type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)]);
 
 #[test]
-fn a_table_that_goes_is_listed_and_a_system_is_an_error() {
+fn a_deleted_table_is_listed_and_a_deleted_system_is_an_error() {
     let cases: [Case<'_>; 6] = [
         (&["systems/data/h200_sxm/vllm/0.22.0"], &[]),
         (
@@ -91,7 +91,7 @@ fn a_table_that_goes_is_listed_and_a_system_is_an_error() {
 }
 
 #[test]
-fn moving_the_database_deletes_nothing_and_is_a_warning() {
+fn moving_the_database_is_a_warning_and_not_a_deletion() {
     let tree = two_systems();
     tree.rename("systems", "aic-core/systems");
     tree.commit();
@@ -103,7 +103,7 @@ fn moving_the_database_deletes_nothing_and_is_a_warning() {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_above_the_database_cannot_be_swapped_for_a_link() {
+fn replacing_a_folder_above_the_database_by_a_link_is_an_error() {
     let tree = below_db();
     tree.commit();
     tree.rename("db", "kept");
@@ -119,7 +119,7 @@ fn a_folder_above_the_database_cannot_be_swapped_for_a_link() {
 }
 
 #[test]
-fn a_maintainer_can_sign_for_it() {
+fn a_waiver_accepts_deleted_data() {
     let tree = two_systems();
     let waiver = "waivers:\n- {rule: data-deleted, path: 'systems/data/h100_sxm', reason: r, \
                   evidence: e, approved_by: a, until: 2999-01-01}\n";
@@ -135,7 +135,7 @@ fn a_maintainer_can_sign_for_it() {
 }
 
 #[test]
-fn validate_says_what_was_deleted_since() {
+fn validate_since_a_commit_reports_deleted_data() {
     let tree = two_systems();
     std::fs::remove_dir_all(tree.path().join("systems/data/h200_sxm")).unwrap();
     tree.remove("systems/h200_sxm.yaml");

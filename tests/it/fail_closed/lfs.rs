@@ -13,7 +13,7 @@ fn pointer(first: char) -> String {
 }
 
 #[test]
-fn tables_that_attributes_keep_in_lfs_are_one_info_and_inconclusive() {
+fn tables_kept_in_git_lfs_are_one_info_and_the_run_is_inconclusive() {
     let tree = below_db();
     tree.file(".gitattributes", ATTRIBUTES);
     tree.commit();
@@ -39,7 +39,7 @@ fn tables_that_attributes_keep_in_lfs_are_one_info_and_inconclusive() {
 }
 
 #[test]
-fn pointers_that_no_attributes_announce_are_errors() {
+fn lfs_pointers_without_matching_gitattributes_are_errors() {
     for attributes in ["", "*.txt -filter\n", "*.parquet filter=lfs\n", "db/*.txt filter=lfs\n"] {
         let tree = below_db();
         tree.file(".gitattributes", attributes);
@@ -61,7 +61,7 @@ fn pointers_that_no_attributes_announce_are_errors() {
 }
 
 #[test]
-fn attributes_above_the_root_are_read() {
+fn gitattributes_above_the_root_are_read() {
     let tree = below_db();
     tree.file(".gitattributes", ATTRIBUTES);
     tree.file(TABLE, pointer('2'));

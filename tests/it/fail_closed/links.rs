@@ -29,7 +29,7 @@ fn found(tree: &Tree) -> Vec<String> {
 }
 
 #[test]
-fn a_link_into_a_judged_root_is_fine() {
+fn a_link_into_a_judged_root_has_no_finding() {
     for (path, to) in [
         ("src/tool/systems", "../../db/systems"),
         ("src/tool/systems", "../.././db//systems/"),
@@ -45,7 +45,7 @@ fn a_link_into_a_judged_root_is_fine() {
 }
 
 #[test]
-fn a_link_that_leads_elsewhere_is_an_error() {
+fn a_link_to_a_target_outside_judged_roots_is_an_error() {
     for (path, to) in [
         ("src/systems", "../../outside"),
         ("src/systems", "/db/systems"),
@@ -70,7 +70,7 @@ fn a_link_that_leads_elsewhere_is_an_error() {
 }
 
 #[test]
-fn a_pull_request_may_move_the_tree_and_leave_a_link() {
+fn a_pull_request_may_move_the_database_and_leave_a_link() {
     let tree = below_db();
     tree.commit();
     tree.rename("db/systems", "core/systems");

@@ -78,7 +78,7 @@ fn assert_refused(run: &Run, why: &str) {
 }
 
 #[test]
-fn the_trees_are_judged_as_long_as_nobody_meddles() {
+fn the_test_databases_pass_and_fail_only_with_a_bad_table() {
     let tree = below_db();
     assert_eq!(validate(&tree, &[]).code(), 0);
     tree.commit();

@@ -13,7 +13,7 @@ fn refused(args: &[&str], why: &str) {
 }
 
 #[test]
-fn what_cannot_be_written_is_refused_before_the_run() {
+fn an_output_that_cannot_be_written_is_refused_before_the_run() {
     let tree = Tree::new();
     let at = |name: &str| tree.path().join(name).display().to_string();
     let table = tree.gemm("gemm_perf.txt", good_table()).display().to_string();
@@ -58,7 +58,7 @@ fn what_cannot_be_written_is_refused_before_the_run() {
 /// A repair that was killed while it gave files their names left some beside tables that need no change
 /// any more.
 #[test]
-fn what_a_killed_repair_left_is_removed_by_the_next() {
+fn temporary_files_of_a_killed_repair_are_removed_by_the_next() {
     for command in ["dedupe", "convert"] {
         let tree = Tree::new();
         let table = tree.gemm("gemm_perf.parquet", gemm_parquet(&[(1, 0.5), (2, 0.6)]));
@@ -103,7 +103,7 @@ fn a_baseline_replaces_only_a_baseline() {
 }
 
 #[test]
-fn what_a_killed_run_left_is_removed_by_the_next() {
+fn temporary_files_of_a_killed_run_are_removed_by_the_next() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", good_table());
     tree.commit();

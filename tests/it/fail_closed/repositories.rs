@@ -29,7 +29,7 @@ fn a_sparse_checkout_is_not_a_deletion() {
 }
 
 #[test]
-fn formats_of_git_that_cannot_be_read_are_named() {
+fn unsupported_git_repository_formats_are_named() {
     for (extension, why) in [
         ("objectformat = sha256", "SHA-256"),
         ("refstorage = reftable", "reftable"),
@@ -51,7 +51,7 @@ fn formats_of_git_that_cannot_be_read_are_named() {
 }
 
 #[test]
-fn a_repository_without_config_is_read_or_says_so() {
+fn a_repository_without_config_is_read_or_refused_with_a_reason() {
     let tree = repository();
     tree.remove(".git/config");
     assert_eq!(validate(&tree, &["--ref", "HEAD"]).code(), 0);

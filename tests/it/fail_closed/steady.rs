@@ -26,7 +26,7 @@ fn meanwhile(tree: &Tree, judge: impl FnOnce() -> Run) -> Run {
 }
 
 #[test]
-fn a_table_that_changes_while_it_is_judged_ends_the_run() {
+fn a_table_that_changes_during_the_run_is_an_error() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", good_table());
     tree.commit();

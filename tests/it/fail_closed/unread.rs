@@ -6,7 +6,7 @@ const TABLE: &str = "db/systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt";
 
 /// The pull request writes the ignore file, so what git tracks is judged whatever that says.
 #[test]
-fn ignore_rules_hide_no_tracked_file() {
+fn gitignore_rules_do_not_hide_tracked_files() {
     let tree = below_db();
     tree.commit();
     tree.file(TABLE, bad_table());
@@ -30,7 +30,7 @@ fn ignore_rules_hide_no_tracked_file() {
 }
 
 #[test]
-fn a_data_dir_that_is_not_read_is_system_invalid() {
+fn an_unreadable_data_folder_makes_its_system_invalid() {
     let cases = [
         ("data/.zx", "hidden folders are not read"),
         (".hidden/zx", "hidden folders are not read"),
@@ -67,7 +67,7 @@ fn a_data_dir_that_is_not_read_is_system_invalid() {
 
 #[cfg(unix)]
 #[test]
-fn links_in_the_place_of_the_database_are_findings() {
+fn links_in_place_of_the_database_are_findings() {
     use std::os::unix::fs::symlink;
     let unreadable = |run: &Run, path: &str| {
         let expected = format!("table-unreadable error {path}");
@@ -113,7 +113,7 @@ fn links_in_the_place_of_the_database_are_findings() {
 }
 
 #[test]
-fn submodules_in_the_place_of_data_are_findings() {
+fn submodules_in_place_of_data_are_findings() {
     for path in ["systems", "systems/data", "systems/data/h200_sxm", "systems/data/h200_sxm/gemm"] {
         let tree = Tree::new();
         tree.gemm("gemm_perf.txt", good_table());
@@ -170,7 +170,7 @@ fn tables_in_hidden_folders_are_named() {
 }
 
 #[test]
-fn tables_spelt_otherwise_are_named() {
+fn tables_with_an_unusual_spelling_of_the_ending_are_named() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.parquet", crate::common::SHIPPED);
     for name in ["gemm_perf.Parquet", "moe_perf.TXT", "moe_PERF.csv"] {
@@ -186,7 +186,7 @@ fn tables_spelt_otherwise_are_named() {
 }
 
 #[test]
-fn cells_that_are_not_text_are_torn_rows() {
+fn cells_that_are_not_utf_8_are_torn_rows() {
     let tree = Tree::new();
     let rows: Vec<(u64, f64)> = (1..400).map(|m| (m, 0.5 + m as f64)).collect();
     for (version, cell) in [("1", &b"cut\xff"[..]), ("2", b"cut\0"), ("3", b"\xed\xa0\x80")] {

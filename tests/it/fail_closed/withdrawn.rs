@@ -25,7 +25,7 @@ fn withdrawn() -> Tree {
 }
 
 #[test]
-fn waivers_are_those_of_the_base_branch_now() {
+fn waivers_are_read_from_the_latest_commit_of_the_base_branch() {
     let tree = withdrawn();
     let runs = [
         tree.sanity(&["--base-ref", "main"]),

@@ -22,7 +22,7 @@ fn annotations(text: &str) -> Vec<Annotation> {
 }
 
 #[test]
-fn annotations_are_those_of_the_findings() {
+fn github_annotations_equal_the_findings_that_are_not_waived() {
     let tree = hostile();
     let text = validate(&tree, "github", &[]).out();
     assert_plain(&text);
@@ -45,7 +45,7 @@ fn annotations_are_those_of_the_findings() {
 }
 
 #[test]
-fn annotations_stop_where_the_site_stops() {
+fn github_annotations_stop_at_the_limit_of_github() {
     let tree = Tree::new();
     for version in 0..13 {
         let path = format!("systems/data/h200_sxm/vllm/0.{version}/gemm_perf.txt");

@@ -80,7 +80,7 @@ fn mixed() -> Tree {
 }
 
 #[test]
-fn every_format_reads_as_shown() {
+fn every_report_format_equals_its_snapshot() {
     let tree = mixed();
     // All that is found, by few rules: SARIF and JUnit list every rule that ran.
     let rules = [
@@ -114,7 +114,7 @@ fn exit_codes_do_not_depend_on_the_format() {
 }
 
 #[test]
-fn reports_do_not_depend_on_threads() {
+fn reports_do_not_depend_on_the_number_of_threads() {
     let tree = hostile();
     let page = tree.path().join("page.html");
     let page = page.to_str().unwrap();
@@ -128,7 +128,7 @@ fn reports_do_not_depend_on_threads() {
 }
 
 #[test]
-fn sarif_says_what_json_says() {
+fn sarif_has_the_same_findings_as_json() {
     let tree = hostile();
     let text = validate(&tree, "sarif", &[]).out();
     assert_plain(&text);
@@ -175,7 +175,7 @@ fn sarif_says_what_json_says() {
 }
 
 #[test]
-fn junit_counts_what_fails_the_run() {
+fn junit_counts_the_findings_that_fail_the_run() {
     let tree = hostile();
     let json = validate(&tree, "json", &[]).json();
     for fail_on in ["error", "warning", "never"] {
@@ -217,7 +217,7 @@ fn junit_counts_what_fails_the_run() {
 }
 
 #[test]
-fn nothing_checked_is_not_green() {
+fn a_run_that_checked_nothing_does_not_pass_in_any_format() {
     let (tree, only) = (Tree::new(), &["--only", "device-mismatch"][..]);
     let text = validate(&tree, "junit", only).out();
     let document = roxmltree::Document::parse(&text).unwrap();
@@ -261,7 +261,7 @@ fn markdown_shows_names_as_code() {
 }
 
 #[test]
-fn markdown_fits_a_comment() {
+fn a_report_in_markdown_has_at_most_the_length_of_a_comment() {
     let tree = Tree::new();
     for version in 0..400 {
         let long = "x".repeat(150);
@@ -276,7 +276,7 @@ fn markdown_fits_a_comment() {
 }
 
 #[test]
-fn markdown_of_a_comparison_is_its_comment() {
+fn markdown_of_a_comparison_equals_the_comment() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
     tree.commit();

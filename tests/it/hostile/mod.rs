@@ -99,7 +99,7 @@ fn waivers(tree: &Tree) {
 const FORMATS: [&str; 6] = ["human", "json", "sarif", "github", "junit", "markdown"];
 
 #[test]
-fn a_report_is_inert_in_every_format() {
+fn hostile_names_are_escaped_in_every_report_format() {
     let tree = Tree::new();
     hostile(&tree);
     waivers(&tree);
@@ -135,7 +135,7 @@ fn a_report_is_inert_in_every_format() {
 }
 
 #[test]
-fn a_comparison_is_inert_in_every_output() {
+fn hostile_names_are_escaped_in_every_output_of_a_comparison() {
     let tree = Tree::new();
     let data = "systems/data/h200_sxm/gemm/vllm/0.24.0";
     tree.file(
@@ -189,7 +189,7 @@ fn a_comparison_is_inert_in_every_output() {
 }
 
 #[test]
-fn what_tells_of_tables_is_inert() {
+fn hostile_names_are_escaped_by_commands_that_list_tables() {
     let tree = Tree::new();
     hostile(&tree);
     let root = tree.path().display().to_string();
@@ -212,7 +212,7 @@ fn what_tells_of_tables_is_inert() {
 }
 
 #[test]
-fn a_report_on_traces_is_inert_in_every_format() {
+fn hostile_names_in_traces_are_escaped_in_every_report_format() {
     let tree = Tree::new();
     let harm = quoted(HARM);
     let card = format!(
@@ -242,7 +242,7 @@ fn plain(name: &Path) -> bool {
 }
 
 #[test]
-fn errors_are_inert_too() {
+fn hostile_names_are_escaped_in_error_messages() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
     tree.file(".perfdb-gate/rules/tables/x.yaml", format!("family: {}\n\x1b[31m", quoted(HARM)));
@@ -263,7 +263,7 @@ fn errors_are_inert_too() {
 
 /// What a pull request says of the rules that judge it.
 #[test]
-fn a_pull_request_does_not_choose_its_own_rules() {
+fn rules_added_by_a_pull_request_do_not_judge_it() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
     tree.commit();
@@ -296,7 +296,7 @@ fn a_pull_request_does_not_choose_its_own_rules() {
 }
 
 #[test]
-fn rows_that_changed_hold_no_formula() {
+fn changed_rows_in_csv_have_no_spreadsheet_formula() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
     tree.commit();

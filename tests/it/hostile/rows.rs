@@ -4,7 +4,7 @@ use crate::common::{Tree, gemm};
 
 /// Whoever prints a file of rows in a terminal sees names, and no name acts.
 #[test]
-fn rows_as_csv_hold_no_character_that_acts() {
+fn rows_written_as_csv_have_no_control_character() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
     tree.commit();

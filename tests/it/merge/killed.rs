@@ -20,7 +20,7 @@ fn moments() -> u32 {
 }
 
 #[test]
-fn a_table_is_the_old_one_or_the_new_one_and_the_record_agrees() {
+fn a_killed_merge_leaves_the_old_or_the_new_table_with_a_matching_record() {
     let own: Vec<(u64, f64)> = (1..=3000).map(|m| (m, m as f64 / 1000.0)).collect();
     let again: Vec<(u64, f64)> = (1..=2000).map(|m| (m, m as f64 / 1500.0)).collect();
     // How long one takes here.

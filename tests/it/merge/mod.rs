@@ -45,7 +45,7 @@ fn ledger(tree: &Tree) -> Vec<Value> {
 }
 
 #[test]
-fn a_dry_run_says_what_it_would_do_and_writes_nothing() {
+fn a_dry_run_of_merge_lists_the_changes_and_writes_nothing() {
     let (tree, table) = site(&[(1, 0.5), (2, 4.8), (4, 0.7)]);
     let before = std::fs::read(&table).unwrap();
     tree.file("run/gemm_perf.txt", gemm(&[(2, 0.6), (8, 0.9)]));
@@ -57,7 +57,7 @@ fn a_dry_run_says_what_it_would_do_and_writes_nothing() {
 }
 
 #[test]
-fn what_is_measured_again_takes_the_place_of_what_was_there() {
+fn merged_measurements_replace_the_rows_of_their_keys() {
     let (tree, table) = site(&[(1, 0.5), (2, 4.8), (4, 0.7)]);
     let meta = "schema_version: 1\nruntime: {framework: vllm, version: 0.24.0}\ntables:\n  gemm_perf:\n    rows: 3 # of 3\n    status: complete\n";
     let sidecar = tree.file(&format!("{DIR}/collection_meta.yaml"), meta);
@@ -86,7 +86,7 @@ fn what_is_measured_again_takes_the_place_of_what_was_there() {
 }
 
 #[test]
-fn a_sidecar_of_schema_2_gets_an_event() {
+fn a_merge_adds_an_event_to_a_sidecar_of_schema_2() {
     let (tree, _) = site(&[(1, 0.5), (2, 4.8)]);
     let meta = "schema_version: 2\nruntime: {framework: vllm, version: 0.24.0}\ntables:\n  gemm_perf:\n    rows: 2\n    status: complete\n    collections:\n    - collector_ref: 'abc'\n      collector_hash: 'sha256:1'\n      case_plan_hash: 'sha256:2'\n      collected_at: '2026-08-17'\n      rows: 2\n      status: complete\n";
     let sidecar = tree.file(&format!("{DIR}/collection_meta.yaml"), meta);
@@ -96,7 +96,7 @@ fn a_sidecar_of_schema_2_gets_an_event() {
 }
 
 #[test]
-fn the_policy_says_which_measurement_stays() {
+fn the_merge_policy_decides_which_measurement_is_kept() {
     for (policy, wanted) in [
         ("last", [(1, 0.52), (2, 0.9), (4, 0.7)]),
         ("min", [(1, 0.5), (2, 0.6), (4, 0.7)]),
@@ -112,7 +112,7 @@ fn the_policy_says_which_measurement_stays() {
 }
 
 #[test]
-fn shards_become_a_table_and_lost_ones_are_named() {
+fn shards_are_joined_into_a_table_and_missing_shards_are_named() {
     let tree = Tree::new();
     let table = tree.path().join(DIR).join("gemm_perf.parquet");
     std::fs::create_dir_all(table.parent().unwrap()).unwrap();
@@ -133,7 +133,7 @@ fn shards_become_a_table_and_lost_ones_are_named() {
 }
 
 #[test]
-fn a_run_without_rows_is_inconclusive() {
+fn a_merge_without_rows_is_inconclusive() {
     let tree = Tree::new();
     let table = tree.path().join(DIR).join("gemm_perf.parquet");
     std::fs::create_dir_all(table.parent().unwrap()).unwrap();
@@ -144,7 +144,7 @@ fn a_run_without_rows_is_inconclusive() {
 }
 
 #[test]
-fn what_is_not_the_table_s_is_refused() {
+fn rows_of_another_device_version_or_framework_are_not_merged() {
     let (tree, table) = site(&[(1, 0.5), (2, 4.8)]);
     let before = std::fs::read(&table).unwrap();
     let other = |text: &str, from: &str, to: &str| text.replace(from, to);
@@ -177,7 +177,7 @@ fn what_is_not_the_table_s_is_refused() {
 }
 
 #[test]
-fn append_only_refuses_what_is_there() {
+fn appending_refuses_existing_keys() {
     let (tree, table) = site(&[(1, 0.5), (2, 0.6)]);
     tree.file("run/gemm_perf.txt", gemm(&[(2, 0.61), (4, 0.7)]));
     let refused = merge(&tree, &["run"], &["--append", "--write"]);
@@ -190,7 +190,7 @@ fn append_only_refuses_what_is_there() {
 }
 
 #[test]
-fn a_list_says_which_keys_may_change() {
+fn a_rerun_list_limits_the_keys_that_a_merge_may_change() {
     let (tree, table) = site(&[(1, 0.5), (2, 4.8), (4, 9.0)]);
     let key = |m: u64| {
         format!(
@@ -211,7 +211,7 @@ fn a_list_says_which_keys_may_change() {
 }
 
 #[test]
-fn a_run_without_power_replaces_what_has_none() {
+fn rows_without_power_replace_only_rows_without_power() {
     let tree = Tree::new();
     let header = common::GEMM.replace("latency", "latency,power,power_limit");
     let line = |m: u64, ms: f64, power: &str| {

@@ -16,7 +16,7 @@ proptest! {
 
     /// A merge of the last measurements is a change of values on the keys of the run alone.
     #[test]
-    fn sanity_sees_values_on_the_merged_keys_alone(table in measured(30), run in measured(30)) {
+    fn sanity_finds_changed_values_only_on_merged_keys(table in measured(30), run in measured(30)) {
         let own: Vec<(u64, f64)> = table.iter().map(|(m, ms)| (*m, *ms)).collect();
         // What the table does not have is left out of the run: this is about values.
         let again: Vec<(u64, f64)> =
@@ -49,7 +49,7 @@ proptest! {
 /// A table as a reviewer found it: borrowed from another device, and measured again on its own with five
 /// keys that take many times as long, with more keys, and with repeats that the loader drops.
 #[test]
-fn a_repair_serves_the_run_s_latencies_of_the_listed_keys_and_touches_nothing_else() {
+fn a_repair_changes_only_the_served_latencies_of_the_listed_keys() {
     let tree = Tree::new();
     let far = [7, 19, 23, 41, 58];
     let honest = |m: u64| 0.05 + 0.01 * m as f64;

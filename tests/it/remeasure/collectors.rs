@@ -136,7 +136,7 @@ fn calls((_, folder): &(Tree, PathBuf)) -> Vec<String> {
 
 #[test]
 #[cfg(unix)]
-fn a_collector_is_called_with_the_rows_arguments() {
+fn a_collector_is_called_with_the_arguments_of_the_row() {
     let tree = tree(&[1, 2, 4, 8, 16, 32, 64]);
     let run = remeasure(&tree, &[]);
     let document = run.json();
@@ -155,7 +155,7 @@ fn a_collector_is_called_with_the_rows_arguments() {
 /// The time that no further sample starts after begins with the first one, which may compile for longer.
 #[test]
 #[cfg(unix)]
-fn a_slow_first_call_does_not_cost_samples() {
+fn a_slow_first_call_does_not_reduce_the_number_of_samples() {
     let run = remeasure(&tree(&[108]), &[]);
     let document = run.json();
     let samples = point(&document, 108)["samples_ms"].as_array().unwrap().len();
@@ -165,7 +165,7 @@ fn a_slow_first_call_does_not_cost_samples() {
 /// A program stands in for `nvidia-smi`; a machine with a GPU names its own driver.
 #[test]
 #[cfg(unix)]
-fn the_runner_names_the_driver() {
+fn the_collectors_runner_reports_the_driver_version() {
     use std::os::unix::fs::PermissionsExt;
     let tree = tree(&[1, 2]);
     let program = tree.0.file("bin/nvidia-smi", "#!/bin/sh\necho 580.82.07\n");
@@ -180,7 +180,7 @@ fn the_runner_names_the_driver() {
 
 #[test]
 #[cfg(unix)]
-fn what_no_column_has_is_looked_up_in_the_collectors_cases() {
+fn arguments_without_a_column_are_read_from_the_collector_s_cases() {
     let tree = tree(&[1]);
     let head = "framework,version,device,op_name,kernel_source,moe_dtype,num_tokens,hidden_size,inter_size,topk,num_experts,moe_tp_size,moe_ep_size,distribution,latency\n";
     let row = |n: u32| {
@@ -204,7 +204,7 @@ fn what_no_column_has_is_looked_up_in_the_collectors_cases() {
 
 #[test]
 #[cfg(unix)]
-fn a_collector_that_goes_wrong_loses_its_point_and_no_other() {
+fn a_failing_collector_loses_only_its_own_point() {
     let tree = tree(&[1, 2, 4, 8, 16, 32, 101, 102, 103, 104, 105, 106, 107]);
     let run = remeasure(&tree, &["--point-timeout", "3"]);
     let document = run.json();
@@ -224,7 +224,7 @@ fn a_collector_that_goes_wrong_loses_its_point_and_no_other() {
 /// The rows of fp8 need a package that is missing.
 #[test]
 #[cfg(unix)]
-fn a_slice_that_cannot_be_measured_is_no_pass_and_is_not_compared() {
+fn a_slice_that_cannot_be_measured_does_not_pass_and_is_not_compared() {
     let tree = tree(&[1]);
     let row = |isl: u32| {
         let cache = if isl <= 7 { "bfloat16" } else { "fp8" };
@@ -252,7 +252,7 @@ fn a_slice_that_cannot_be_measured_is_no_pass_and_is_not_compared() {
 /// Short units of one call scatter, whoever measures them.
 #[test]
 #[cfg(unix)]
-fn rows_that_scatter_are_left_out_as_natively() {
+fn rows_of_very_short_calls_are_not_sampled_for_collectors() {
     let (short, other) = (super::short_calls(&[0.004, 0.019, 0.021, 0.5]), tree(&[1]));
     let document = remeasure(&(short, other.1.clone()), &["--table", "mla_bmm"]).json();
     let table = &document["remeasure"]["tables"][0];
@@ -261,7 +261,7 @@ fn rows_that_scatter_are_left_out_as_natively() {
 
 #[test]
 #[cfg(unix)]
-fn one_call_answers_the_rows_of_a_group() {
+fn one_collector_call_measures_all_rows_of_a_group() {
     let tree = tree(&[1, 2, 4, 8, 16, 32, 64]);
     let runners = "vllm:
   requires: vllm==0.24.0
@@ -291,7 +291,7 @@ def run(batch, *, perf_filename, device):
 /// A function that one process for each GPU calls, and that ends its processes, as those of all-reduce do.
 #[test]
 #[cfg(unix)]
-fn processes_call_a_function_together() {
+fn a_collector_function_is_called_by_several_processes_together() {
     let tree = tree(&[1, 2, 4, 8, 16, 32, 64]);
     let rules = |processes: u32| {
         let runners = format!(
@@ -337,7 +337,7 @@ def run(batch, *, perf_filename):
 /// The collectors are in a repository, and the sidecar names a commit of it.
 #[test]
 #[cfg(unix)]
-fn a_failed_table_names_the_files_of_its_collector_that_changed() {
+fn a_failed_table_names_the_changed_files_of_its_collector() {
     let tree = tree(&[1, 2, 4, 8, 16, 32, 64]);
     tree.0.file("collectors/collector/unused.py", "");
     let commit = tree.0.commit();
@@ -381,7 +381,7 @@ fn a_failed_table_names_the_files_of_its_collector_that_changed() {
 
 #[test]
 #[cfg(unix)]
-fn rows_below_the_hosts_launches_are_not_judged() {
+fn rows_faster_than_the_host_can_launch_are_not_judged() {
     let tree = tree(&[1, 2, 4, 8, 16, 32, 64]);
     // Any time is below that of as many launches.
     let runners = "vllm:
@@ -402,7 +402,7 @@ fn rows_below_the_hosts_launches_are_not_judged() {
 
 #[test]
 #[cfg(unix)]
-fn another_version_or_folder_is_an_error_with_a_hint() {
+fn another_version_or_folder_of_collectors_is_an_error_with_a_hint() {
     let other = tree(&[1]);
     std::fs::remove_dir_all(other.1.join("vllm-0.24.0.dist-info")).unwrap();
     let absent = remeasure(&other, &[]);

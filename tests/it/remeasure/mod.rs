@@ -75,7 +75,7 @@ fn measure(options: &RemeasureOptions, mock: &mut Mock) -> (Remeasured, String) 
 }
 
 #[test]
-fn honest_reruns_pass_and_a_lie_of_five_percent_fails() {
+fn accurate_tables_pass_and_latencies_five_percent_too_short_fail() {
     let tree = tree();
     for seed in 1..=5 {
         let (honest, _) = measure(&options(&tree, 20, seed), &mut Mock::new(1.0));
@@ -86,7 +86,7 @@ fn honest_reruns_pass_and_a_lie_of_five_percent_fails() {
 }
 
 #[test]
-fn another_version_of_the_library_is_told() {
+fn measuring_with_another_library_version_is_reported() {
     let tree = tree();
     for (version, told) in
         [("2.10.0", Some("torch 2.10.0")), ("2.11.0", None), ("2.11.0+cu130", None)]
@@ -101,7 +101,7 @@ fn another_version_of_the_library_is_told() {
 }
 
 #[test]
-fn rows_of_other_kernels_are_drawn_only_where_there_is_nothing_else() {
+fn rows_of_other_kernels_are_sampled_only_if_there_are_no_others() {
     let tree = Tree::new();
     // The first 40 rows have a recipe for their own kernel, the others' is a stand-in.
     let row = |i: usize| {
@@ -140,7 +140,7 @@ fn short_calls(latencies: &[f64]) -> Tree {
 }
 
 #[test]
-fn short_units_of_one_call_stand_for_nothing_on_the_card_and_for_themselves_in_a_command() {
+fn very_short_calls_are_judged_only_if_a_command_measures_them() {
     let tree = short_calls(&[0.004, 0.019, 0.021, 0.5]);
     let mut mock = Mock::new(1.0);
     let (remeasured, _) = measure(&options(&tree, 10, 1), &mut mock);
@@ -157,7 +157,7 @@ fn short_units_of_one_call_stand_for_nothing_on_the_card_and_for_themselves_in_a
 }
 
 #[test]
-fn a_product_of_no_rows_is_not_measured() {
+fn a_matrix_product_without_rows_is_not_measured() {
     let tree = Tree::new();
     let rows: String = (0..20)
         .map(|m| format!("VLLM,0.24.0,NVIDIA H200,gemm,x,bfloat16,{m},128,128,0.01\n"))
@@ -171,7 +171,7 @@ fn a_product_of_no_rows_is_not_measured() {
 }
 
 #[test]
-fn a_chart_shows_every_point_and_rings_those_beyond() {
+fn the_remeasure_chart_shows_every_point_and_rings_points_beyond_the_limit() {
     let mut mock = Mock::new(1.5);
     let (remeasured, _) = measure(&options(&tree(), 20, 1), &mut mock);
     let figures = remeasure::figures(&remeasured);
@@ -191,7 +191,7 @@ fn a_chart_shows_every_point_and_rings_those_beyond() {
 
 /// The picture names slices by the words in which they differ.
 #[test]
-fn slices_have_short_names() {
+fn slices_of_a_remeasured_table_have_short_names() {
     let tree = Tree::new();
     let row = |i: usize| {
         let kernel = if i < 40 { "first" } else { "second" };
@@ -221,7 +221,7 @@ fn collectives(system: &str) -> Tree {
 }
 
 #[test]
-fn collectives_of_as_many_gpus_as_there_are_have_a_verdict() {
+fn collectives_of_up_to_the_available_gpus_are_judged() {
     let (tree, mut mock) = (collectives("h200_sxm"), Mock::new(1.0));
     mock.about.gpus = Some(4);
     let mut options = options(&tree, 20, 1);
@@ -243,7 +243,7 @@ fn collectives_of_as_many_gpus_as_there_are_have_a_verdict() {
 }
 
 #[test]
-fn the_power_of_a_run_is_told() {
+fn the_statistical_power_of_a_run_is_reported() {
     struct Said(std::sync::Mutex<Vec<String>>);
     impl perfdb_gate::base::progress::Progress for Said {
         fn step(&self, _: usize, _: usize) {}
@@ -269,7 +269,7 @@ fn the_power_of_a_run_is_told() {
 }
 
 #[test]
-fn a_machine_that_slows_down_does_not_blame_the_table() {
+fn a_gpu_that_slows_down_makes_the_verdict_inconclusive() {
     let mut mock = Mock::new(1.0);
     mock.drift = 0.005;
     let (remeasured, _) = measure(&options(&tree(), 20, 1), &mut mock);
@@ -282,7 +282,7 @@ fn a_machine_that_slows_down_does_not_blame_the_table() {
 }
 
 #[test]
-fn a_draw_depends_on_the_seed_and_controls_come_first_between_and_last() {
+fn a_sample_depends_on_the_seed_and_control_points_are_measured_first_between_and_last() {
     let tree = tree();
     let rows = |seed: u64| {
         let mut mock = Mock::new(1.0);
@@ -298,7 +298,7 @@ fn a_draw_depends_on_the_seed_and_controls_come_first_between_and_last() {
 }
 
 #[test]
-fn the_recipe_is_that_of_the_rows() {
+fn the_recipe_of_a_measurement_is_that_of_its_rows() {
     let (tree, mut mock) = (tree(), Mock::new(1.0));
     let mut options = options(&tree, 3, 1);
     options.filter = Some("m = 1 AND gemm_dtype = 'bfloat16'".into());
@@ -311,7 +311,7 @@ fn the_recipe_is_that_of_the_rows() {
 }
 
 #[test]
-fn points_that_do_not_fit_are_replaced_and_counted() {
+fn sampled_points_that_do_not_fit_the_gpu_are_replaced_and_counted() {
     let mut mock = Mock::new(1.0);
     mock.about.memory_bytes = Some(500_000_000);
     let (remeasured, json) = measure(&options(&tree(), 40, 1), &mut mock);
@@ -323,7 +323,7 @@ fn points_that_do_not_fit_are_replaced_and_counted() {
 }
 
 #[test]
-fn another_gpu_is_not_compared() {
+fn rows_of_another_gpu_are_not_compared() {
     let mut mock = Mock::new(1.0);
     mock.about.name = "NVIDIA L4".into();
     let error = remeasure::run(&options(&tree(), 5, 1), &mut mock, &(), &|_| Ok(())).unwrap_err();
@@ -331,7 +331,7 @@ fn another_gpu_is_not_compared() {
 }
 
 #[test]
-fn what_cannot_be_selected_is_told() {
+fn an_invalid_selection_of_rows_is_an_error_with_the_reason() {
     let tree = tree();
     let fails = |filter: &str| {
         let mut options = options(&tree, 5, 1);

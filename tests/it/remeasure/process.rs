@@ -8,7 +8,7 @@ use crate::common::{self, Run, Tree, run};
 
 #[test]
 #[cfg(unix)]
-fn a_command_is_asked_for_all_rows_and_its_word_counts() {
+fn a_command_is_asked_for_all_rows_and_may_declare_them_proxies() {
     let tree = short_calls(&[0.004, 0.019, 0.021, 0.5]);
     let run = process(&tree, "\"samples_ms\": [0.01]", &["--format", "json"]);
     let table = &run.json()["remeasure"]["tables"][0];
@@ -55,7 +55,7 @@ fn started(tree: &Tree, command: &str, more: &[&str]) -> Run {
 
 #[test]
 #[cfg(unix)]
-fn a_command_measures_and_the_report_says_so_in_every_format() {
+fn every_report_format_has_the_measurements_of_a_command() {
     let tree = tree();
     let answer = "\"samples_ms\": [0.5, 0.5, 0.5], \"power_w\": 300";
     let json = process(&tree, answer, &["--format", "json", "--sample", "10", "--seed", "3"]);
@@ -78,7 +78,7 @@ fn a_command_measures_and_the_report_says_so_in_every_format() {
 
 #[test]
 #[cfg(unix)]
-fn proxies_are_shown_and_never_failed_on() {
+fn proxies_are_shown_and_never_fail_the_run() {
     let run = process(&tree(), "\"samples_ms\": [9], \"proxy\": \"another kernel\"", &[]);
     assert_eq!(run.code(), 3, "{}", run.out());
     insta::assert_snapshot!(run.shown());
@@ -86,7 +86,7 @@ fn proxies_are_shown_and_never_failed_on() {
 
 #[test]
 #[cfg(unix)]
-fn a_command_that_breaks_is_an_error_without_a_report() {
+fn a_failing_measurement_command_is_an_error_without_a_report() {
     let output = tempfile::TempDir::new().unwrap();
     let file: PathBuf = output.path().join("report.json");
     let run = process(&tree(), "\"samples_ms\": [0]", &["--output", &file.display().to_string()]);
@@ -109,7 +109,7 @@ fn a_command_that_breaks_is_an_error_without_a_report() {
 }
 
 #[test]
-fn without_a_gpu_it_says_what_it_looked_for() {
+fn remeasure_without_a_gpu_is_an_error_with_a_hint() {
     let tree = tree();
     let mut command = common::command();
     command.args(["remeasure", "--sample", "20", "--root"]).arg(tree.path());
@@ -121,7 +121,7 @@ fn without_a_gpu_it_says_what_it_looked_for() {
 }
 
 #[test]
-fn the_runner_is_part_of_the_binary() {
+fn the_binary_prints_its_built_in_runner() {
     let run = run(&["remeasure", "--print-runner"]);
     assert_eq!(run.code(), 0);
     assert!(run.out().contains("torch.nn.functional.linear"));
@@ -172,7 +172,7 @@ fn interrupted(tree: &Tree, (request, seconds): (u32, u32), times: usize) -> std
 
 #[test]
 #[cfg(unix)]
-fn ctrl_c_ends_a_run_with_a_report_on_the_points_so_far() {
+fn ctrl_c_ends_a_run_with_a_report_on_the_measured_points() {
     let tree = tree();
     let out = interrupted(&tree, (14, 1), 1);
     let said = String::from_utf8_lossy(&out.stderr);
@@ -192,7 +192,7 @@ fn ctrl_c_ends_a_run_with_a_report_on_the_points_so_far() {
 /// Five requests wake the card, fifteen are control points and twenty points; those of a control table follow.
 #[test]
 #[cfg(unix)]
-fn a_run_that_stops_among_the_control_tables_judges_what_is_finished() {
+fn a_run_stopped_during_control_tables_judges_the_finished_tables() {
     let tree = tree();
     tree.file("systems/data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.parquet", common::SHIPPED);
     let out = interrupted(&tree, (52, 1), 1);
@@ -222,7 +222,7 @@ fn verdicts(document: &serde_json::Value) -> Vec<String> {
 
 #[test]
 #[cfg(unix)]
-fn a_killed_run_leaves_the_report_on_the_tables_that_were_finished() {
+fn a_killed_run_leaves_the_report_on_the_finished_tables() {
     let tree = two_tables();
     let file = tree.path().join("report.json");
     let asked = tree.path().join("asked").display().to_string();
@@ -247,7 +247,7 @@ fn a_killed_run_leaves_the_report_on_the_tables_that_were_finished() {
 
 #[test]
 #[cfg(unix)]
-fn a_device_that_fails_leaves_the_tables_that_were_finished() {
+fn a_failing_device_leaves_the_report_on_the_finished_tables() {
     let tree = two_tables();
     let breaks = "answer='\"samples_ms\": [0.5]'; case $line in *mla_bmm*) answer='\"samples_ms\": [0]';; esac";
     let run = started(&tree, &runner(&tree, breaks), &["--format", "json", "--controls", "0"]);
@@ -260,7 +260,7 @@ fn a_device_that_fails_leaves_the_tables_that_were_finished() {
 
 #[test]
 #[cfg(unix)]
-fn the_time_that_is_over_stops_a_run() {
+fn a_run_stops_when_its_minutes_have_passed() {
     let tree = two_tables();
     let answer = "\"samples_ms\": [0.5]";
     let run = process(&tree, answer, &["--minutes", "0", "--format", "json"]);
@@ -272,7 +272,7 @@ fn the_time_that_is_over_stops_a_run() {
 
 #[test]
 #[cfg(unix)]
-fn five_equal_errors_end_a_table_and_not_the_run() {
+fn five_equal_errors_end_the_table_but_not_the_run() {
     let tree = two_tables();
     let fails = "answer='\"samples_ms\": [0.5]'; case $line in *gemm_perf*) answer='\"error\": \"ModuleNotFoundError: tilelang\", \"traceback\": \"a\\\\nb\"';; esac";
     let command = runner(&tree, fails);
@@ -289,7 +289,7 @@ fn five_equal_errors_end_a_table_and_not_the_run() {
 /// The compiler fails at the first point, and every point takes as long as another kernel.
 #[test]
 #[cfg(unix)]
-fn errors_of_the_runner_are_counted_shown_once_and_fail_no_table() {
+fn errors_of_the_runner_are_counted_and_shown_once_and_do_not_fail_a_table() {
     let tree = tree();
     let compiles = "if [ $id -lt 3 ]; then echo compiling >&2; echo \"x.cu:1$id: fatal error: a.h\" >&2; fi; answer='\"samples_ms\": [0.5]'";
     let command = runner(&tree, compiles);
@@ -312,7 +312,7 @@ fn errors_of_the_runner_are_counted_shown_once_and_fail_no_table() {
 
 #[test]
 #[cfg(unix)]
-fn a_second_ctrl_c_ends_it_and_its_runner_at_once() {
+fn a_second_ctrl_c_ends_the_run_and_its_runner_immediately() {
     use std::os::unix::process::ExitStatusExt;
     let tree = tree();
     let start = std::time::Instant::now();

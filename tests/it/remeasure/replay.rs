@@ -73,7 +73,7 @@ fn slower(reply: &mut Value, change: impl Fn(f64) -> f64) {
 }
 
 #[test]
-fn true_tables_pass_and_a_lie_about_one_of_them_fails() {
+fn accurate_tables_pass_and_one_changed_table_fails_in_a_replay() {
     let document = replay(&measured("", 1.0), REPLIES, &[]).json();
     for (name, _) in TABLES {
         let table = table(&document, name);
@@ -93,7 +93,7 @@ fn true_tables_pass_and_a_lie_about_one_of_them_fails() {
 
 /// As when a framework falls back to another path because its compiler fails.
 #[test]
-fn a_table_that_differs_while_the_runner_writes_errors_is_not_failed() {
+fn a_table_that_differs_while_the_runner_writes_errors_does_not_fail() {
     let tree = measured("", 1.0);
     let log = changed("moe_perf", |_, reply| slower(reply, |ms| ms * 1.44));
     let failed = replay(&tree, &log, &[]);
@@ -113,7 +113,7 @@ fn a_table_that_differs_while_the_runner_writes_errors_is_not_failed() {
 }
 
 #[test]
-fn failed_points_never_judge_a_table() {
+fn a_table_is_not_judged_by_failed_points() {
     let tree = measured("", 1.0);
     let why = "ModuleNotFoundError: No module named 'flashinfer'";
     let some = changed("moe_perf", |number, reply| {
@@ -144,7 +144,7 @@ fn a_constant_offset_fails_the_table() {
 }
 
 #[test]
-fn a_log_that_cannot_be_judged_is_an_error() {
+fn a_log_that_cannot_be_replayed_is_an_error() {
     let tree = measured("", 1.0);
     let (root, log) = (tree.path().display().to_string(), tree.file("log.jsonl", REPLIES));
     let log = log.display().to_string();
@@ -170,7 +170,7 @@ fn a_log_that_cannot_be_judged_is_an_error() {
 
 /// A run that is killed leaves a part of a line.
 #[test]
-fn an_incomplete_last_line_is_left_out() {
+fn an_incomplete_last_line_of_a_log_is_left_out() {
     let tree = measured("", 1.0);
     let whole = replay(&tree, REPLIES, &[]).json();
     let cut = replay(&tree, &format!("{REPLIES}{}", &REPLIES[..200]), &[]).json();
@@ -182,7 +182,7 @@ fn an_incomplete_last_line_is_left_out() {
 /// A run writes a log, and the log gives the same verdicts on the same points.
 #[test]
 #[cfg(unix)]
-fn the_log_of_a_run_gives_the_same_report() {
+fn replaying_the_log_of_a_run_gives_the_same_report() {
     let tree = tree();
     tree.file("systems/data/h200_sxm/gemm/vllm/0.24.0/gemm_perf.parquet", crate::common::SHIPPED);
     let log = tree.path().join("run.jsonl").display().to_string();

@@ -125,7 +125,7 @@ fn passes(run: &Run) {
 }
 
 #[test]
-fn python_would_import_the_checkout_if_it_were_not_isolated() {
+fn python_without_isolation_imports_modules_of_the_checkout() {
     let checkout = Checkout::new();
     let mut python = Command::new("python3");
     python.args(["-c", "import csv, torch, aisimulate_core"]);
@@ -166,7 +166,7 @@ fn interpreters_that_collectors_start_import_nothing_of_the_checkout() {
 }
 
 #[test]
-fn measuring_a_list_imports_nothing_of_the_checkout() {
+fn measuring_a_rerun_list_imports_nothing_of_the_checkout() {
     let checkout = Checkout::new();
     let point = "key: {framework: VLLM, op_name: context_attention, kernel_source: fa3, batch_size: 2, isl: 4, num_heads: 8, num_key_value_heads: 4, head_dim: 64, beam_width: 1, attn_dtype: bfloat16, kv_cache_dtype: bfloat16, step: 0, window_size: 0}";
     let list = format!(
@@ -183,7 +183,7 @@ fn measuring_a_list_imports_nothing_of_the_checkout() {
 }
 
 #[test]
-fn the_planners_program_imports_nothing_of_the_checkout() {
+fn the_planner_s_program_imports_nothing_of_the_checkout() {
     let checkout = Checkout::new();
     let mut command = common::command();
     command.args(["impact", "--planner", "python3", "--base-ref", "HEAD"]);
@@ -193,7 +193,7 @@ fn the_planners_program_imports_nothing_of_the_checkout() {
 }
 
 #[test]
-fn absolute_folders_of_the_callers_pythonpath_are_kept() {
+fn absolute_folders_of_the_caller_s_pythonpath_are_kept() {
     let checkout = Checkout::new();
     checkout.caller.rename("collectors/torch.py", "lib/torch.py");
     let absent = Run::of(&mut checkout.remeasure(&[])).unwrap();
@@ -210,7 +210,7 @@ fn absolute_folders_of_the_callers_pythonpath_are_kept() {
 }
 
 #[test]
-fn runners_of_the_judged_tree_are_not_called() {
+fn runners_declared_in_the_judged_tree_are_not_called() {
     let checkout = Checkout::new();
     let mark = checkout.in_callers("ran");
     let marks = format!("def run(batch, **named): open({mark:?}, 'a').write('called')\n");
@@ -233,7 +233,7 @@ fn runners_of_the_judged_tree_are_not_called() {
 }
 
 #[test]
-fn a_runner_calls_modules_of_collectors_and_writes_into_its_folder() {
+fn a_runner_calls_only_collector_modules_and_writes_only_into_its_folder() {
     let checkout = Checkout::new();
     for (run, more, why) in [
         ("os:system", "", "below `collector.`"),

@@ -29,7 +29,7 @@ fn audit(tree: &Tree) -> (Value, Vec<u8>) {
 }
 
 #[test]
-fn an_audit_states_contents_and_verdicts_and_is_the_same_each_time() {
+fn an_audit_lists_contents_and_verdicts_deterministically() {
     let tree = change();
     let (audit, bytes) = audit(&tree);
     assert_eq!(audit["schema"], "perfdb-gate/audit/v1");
@@ -67,7 +67,7 @@ fn an_audit_states_contents_and_verdicts_and_is_the_same_each_time() {
 }
 
 #[test]
-fn an_audit_is_of_a_change() {
+fn an_audit_needs_a_base_commit() {
     let run = change().validate(&["--format", "audit"]);
     assert_eq!(run.code(), 2);
     insta::assert_snapshot!(run.err(), @r"

@@ -81,7 +81,7 @@ fn rows_of_another_table_are_never_ringed() {
 }
 
 #[test]
-fn both_copies_of_a_duplicate_are_drawn_and_the_ring_names_its_rule() {
+fn both_copies_of_a_duplicate_row_are_drawn_and_the_ring_names_its_rule() {
     let tree = Tree::new();
     tree.commit();
     let rows = [sizes(1.0), vec![(4, 9.0)]].concat();
@@ -98,7 +98,7 @@ fn both_copies_of_a_duplicate_are_drawn_and_the_ring_names_its_rule() {
 }
 
 #[test]
-fn a_peer_is_drawn_beside_what_is_held_against_it() {
+fn the_peer_that_a_finding_compares_with_is_drawn() {
     let tree = Tree::new();
     let sglang = "systems/data/h200_sxm/sglang/0.5.9/gemm_perf.txt";
     tree.file(sglang, gemm(&sizes(4.0)).replace("VLLM,0.24.0", "SGLang,0.5.9"));
@@ -142,7 +142,7 @@ fn a_peer_is_drawn_beside_what_is_held_against_it() {
 }
 
 #[test]
-fn latencies_that_changed_are_drawn_first_and_tables_that_cannot_be_drawn_leave_their_place() {
+fn changed_latencies_are_drawn_first_and_tables_without_a_chart_are_skipped() {
     let tree = Tree::new();
     let folder = |version: &str| format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.txt");
     tree.gemm("gemm_perf.txt", gemm(&sizes(1.0)));
@@ -163,7 +163,7 @@ fn latencies_that_changed_are_drawn_first_and_tables_that_cannot_be_drawn_leave_
 }
 
 #[test]
-fn charts_of_one_table_in_two_roots_have_names_of_their_own() {
+fn charts_of_one_table_in_two_roots_have_distinct_names() {
     let tree = Tree::new();
     let tables = ["other/", ""].map(|root| {
         tree.file(&format!("{root}systems/h200_sxm.yaml"), H200.replace("../data/", "data/"));

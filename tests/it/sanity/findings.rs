@@ -29,7 +29,7 @@ fn news(tree: &Tree, args: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_finding_splits_into_what_the_head_brings_and_what_was_there() {
+fn a_finding_is_split_into_new_and_existing_rows() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0), (2, 0.6), (3, -1.0)]));
     tree.commit();
@@ -68,7 +68,7 @@ fn a_finding_splits_into_what_the_head_brings_and_what_was_there() {
 }
 
 #[test]
-fn a_row_repeats_what_was_there_wherever_it_stands() {
+fn an_added_copy_is_the_duplicate_at_any_position() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (2, 0.61)]));
     tree.commit();
@@ -81,7 +81,7 @@ fn a_row_repeats_what_was_there_wherever_it_stands() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_old_where_it_was_wrong_before() {
+fn a_defect_of_a_whole_file_is_not_new_if_the_base_has_it() {
     let with = |columns: &str, rows: &[(u64, f64)]| {
         let cells = ",x".repeat(columns.matches(',').count());
         gemm(rows).replace('\n', &format!("{cells}\n")).replacen(&cells, columns, 1)
@@ -110,7 +110,7 @@ fn what_is_wrong_with_a_file_is_old_where_it_was_wrong_before() {
 }
 
 #[test]
-fn rows_that_move_to_another_version_are_judged_there() {
+fn rows_moved_to_another_version_are_judged_at_the_new_version() {
     let tree = repository();
     tree.rename(
         &format!("{FLAT}/gemm_perf.txt"),
@@ -120,7 +120,7 @@ fn rows_that_move_to_another_version_are_judged_there() {
 }
 
 #[test]
-fn pointers_are_new_where_tables_were_and_not_compared_where_they_were_pointers() {
+fn an_lfs_pointer_is_new_if_it_replaces_a_table_and_not_if_it_replaces_a_pointer() {
     let tree = repository();
     tree.gemm("moe_perf.txt", POINTER);
     tree.commit();
@@ -130,7 +130,7 @@ fn pointers_are_new_where_tables_were_and_not_compared_where_they_were_pointers(
 }
 
 #[test]
-fn a_copy_is_the_one_that_comes() {
+fn the_added_table_is_the_copy_of_the_existing_one() {
     let rows: Vec<(u64, f64)> = (1..60).map(|m| (m, 0.01 + 0.0137 * m as f64)).collect();
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&rows));
@@ -149,7 +149,7 @@ fn a_copy_is_the_one_that_comes() {
 }
 
 #[test]
-fn an_original_of_which_a_row_changes_does_not_become_the_copy() {
+fn a_changed_original_does_not_become_the_copy() {
     let rows: Vec<(u64, f64)> = (1..60).map(|m| (m, 0.01 + 0.0137 * m as f64)).collect();
     let tree = Tree::new();
     // Both name another version than their folder's, so neither is the copy by what it says.
@@ -168,7 +168,7 @@ fn an_original_of_which_a_row_changes_does_not_become_the_copy() {
 }
 
 #[test]
-fn what_a_deletion_takes_from_others_is_new_there() {
+fn a_deletion_makes_findings_on_dependent_tables_new() {
     let of = |version: &str| format!("systems/data/h200_sxm/gemm/vllm/{version}");
     let tree = Tree::new();
     let reuse = "schema_version: 1\nreuse:\n- {table: gemm_perf, from_version: 0.19.0, reason: the same kernels, approved_by: me}\n";
@@ -192,7 +192,7 @@ fn what_a_deletion_takes_from_others_is_new_there() {
 }
 
 #[test]
-fn another_machine_makes_other_findings_of_the_same_rows() {
+fn changed_system_figures_make_findings_on_unchanged_rows_new() {
     let tree = repository();
     let yaml = common::H200.replace("../data/", "data/");
     tree.file("systems/h200_sxm.yaml", yaml.replace("NVIDIA H200\"", "NVIDIA X1\""));
@@ -203,7 +203,7 @@ fn another_machine_makes_other_findings_of_the_same_rows() {
 }
 
 #[test]
-fn a_pull_request_cannot_waive_itself() {
+fn a_waiver_added_by_a_pull_request_does_not_apply_to_it() {
     let waiver = |condition: &str| {
         format!(
             "waivers:\n- rule: latency-not-positive\n  path: \"**/gemm_perf.txt\"\n  where: {condition}\n  reason: x\n  evidence: x\n  approved_by: me\n  until: 2999-01-31\n"
@@ -238,7 +238,7 @@ fn a_pull_request_cannot_waive_itself() {
 }
 
 #[test]
-fn a_baseline_knows_so_many_rows_of_both_halves() {
+fn a_baseline_covers_a_number_of_new_and_existing_rows_together() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.0), (2, 0.0), (3, 0.5)]));
     let baseline = tree.path().join(".perfdb-gate/baseline.json").display().to_string();
@@ -256,7 +256,7 @@ fn a_baseline_knows_so_many_rows_of_both_halves() {
 }
 
 #[test]
-fn the_least_severity_and_the_rules_are_the_users_choice() {
+fn options_select_the_failing_severity_and_the_rules() {
     let tree = repository();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (2, 0.61)]));
     let code = |args: &[&str]| tree.sanity(&[&["--base-ref", "main"], args].concat()).code();

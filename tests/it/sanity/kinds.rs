@@ -38,7 +38,7 @@ fn holds(text: &str, parts: &[&str]) {
 }
 
 #[test]
-fn an_added_version_is_compared_with_the_version_before_it() {
+fn an_added_version_is_compared_with_the_previous_version() {
     let base = [("0.23.0", rows("0.23.0", &sizes(9.0))), ("0.24.0", rows("0.24.0", &sizes(1.0)))];
     let text = comment(&base, |tree| {
         let mut new = sizes(0.5);
@@ -58,7 +58,7 @@ fn an_added_version_is_compared_with_the_version_before_it() {
 }
 
 #[test]
-fn a_power_column_without_a_reading_is_no_obstacle() {
+fn a_power_column_without_readings_does_not_prevent_the_comparison() {
     let with = |latency: f64, power: &str| {
         let [head, row] = [",latency", "bfloat16,1,128,128,"];
         let text = gemm(&[(1, latency)]).replace(head, ",power,power_limit,latency");
@@ -77,7 +77,7 @@ fn a_power_column_without_a_reading_is_no_obstacle() {
 }
 
 #[test]
-fn keys_at_zero_are_counted_beside_the_keys_that_have_a_ratio() {
+fn keys_with_latency_zero_are_counted_separately_from_keys_with_a_ratio() {
     let zeros = |factor: f64| {
         let mut all = sizes(factor);
         all.iter_mut().take(9).for_each(|row| row.1 = 0.0);
@@ -96,7 +96,7 @@ fn keys_at_zero_are_counted_beside_the_keys_that_have_a_ratio() {
 }
 
 #[test]
-fn lost_is_what_no_version_serves_and_the_rest_is_no_longer_here() {
+fn keys_are_lost_only_if_no_version_serves_them() {
     let (all, short) = (sizes(1.0), &sizes(1.0)[..10]);
     let base = [("0.23.0", rows("0.23.0", &all)), ("0.24.0", rows("0.24.0", short))];
     let text = comment(&base, |tree| tree.remove(&of("0.23.0")));
@@ -117,7 +117,7 @@ fn lost_is_what_no_version_serves_and_the_rest_is_no_longer_here() {
 }
 
 #[test]
-fn an_overlay_states_the_filled_rows_and_a_rekey_the_values() {
+fn the_comment_states_filled_rows_of_an_overlay_and_changed_values_of_a_rekey() {
     let power = |(number, row): (usize, &str)| match number {
         0 => format!("{row},power,power_limit\n"),
         1 => format!("{row},,700\n"),

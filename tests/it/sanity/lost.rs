@@ -34,7 +34,7 @@ fn a_point_lost_inside_a_sweep_is_an_info_and_a_lost_end_is_a_warning() {
 }
 
 #[test]
-fn a_corrected_key_is_rekeyed_and_neither_lost_nor_gained() {
+fn a_corrected_key_is_rekeyed_and_not_lost_or_gained() {
     let tree = repository();
     let table = std::fs::read_to_string(tree.path().join(FLAT).join("gemm_perf.txt")).unwrap();
     tree.gemm("gemm_perf.txt", table.replace(",128,128,", ",256,128,"));
@@ -63,7 +63,7 @@ fn equal_bytes_at_another_version_are_a_copy_even_if_the_table_is_small() {
 }
 
 #[test]
-fn a_marker_that_hides_a_version_is_told_with_its_effect() {
+fn a_marker_file_that_hides_a_version_is_reported_with_the_hidden_version() {
     let tree = repository();
     tree.file(&format!("{FLAT}/INCOMPLETE.txt"), "");
     let run = tree.sanity(&["--base-ref", "main"]);

@@ -46,7 +46,7 @@ fn changes(tree: &Tree) -> Vec<String> {
 }
 
 #[test]
-fn the_comparison_starts_where_the_branches_parted() {
+fn the_comparison_starts_at_the_merge_base() {
     let tree = repository();
     tree.git(&["checkout", "-qb", "feature"]);
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (3, 0.7)]));
@@ -66,7 +66,7 @@ fn the_comparison_starts_where_the_branches_parted() {
 }
 
 #[test]
-fn files_that_were_only_touched_did_not_change() {
+fn files_with_only_a_new_modification_time_are_not_changed() {
     let tree = repository();
     // The same bytes, written again: the index cannot tell, their id does.
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6)]));
@@ -78,7 +78,7 @@ fn files_that_were_only_touched_did_not_change() {
 }
 
 #[test]
-fn a_work_tree_and_its_commit_have_the_same_ids() {
+fn files_of_a_work_tree_and_of_its_commit_have_the_same_ids() {
     let tree = repository();
     let (root, base) = (tree.path(), Commit::open(tree.path(), "main").unwrap());
     let ids = |source: &dyn Source| {
@@ -92,7 +92,7 @@ fn a_work_tree_and_its_commit_have_the_same_ids() {
 }
 
 #[test]
-fn a_bare_repository_takes_two_refs() {
+fn a_bare_repository_needs_two_commits() {
     let tree = repository();
     tree.git(&["checkout", "-qb", "feature"]);
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
@@ -114,7 +114,7 @@ fn a_bare_repository_takes_two_refs() {
 }
 
 #[test]
-fn a_missing_ref_leaves_nothing_behind() {
+fn a_missing_commit_leaves_no_output_file() {
     let tree = repository();
     let out = tempfile::TempDir::new().unwrap();
     let at = |name: &str| out.path().join(name).display().to_string();
@@ -158,7 +158,7 @@ fn a_missing_ref_leaves_nothing_behind() {
 }
 
 #[test]
-fn nothing_compared_is_never_green() {
+fn a_comparison_of_nothing_never_passes() {
     let tree = repository();
     let run = tree.sanity(&["--base-ref", "main"]);
     assert_eq!((run.code(), run.diff()), (3, vec![]));
@@ -178,7 +178,7 @@ fn nothing_compared_is_never_green() {
 }
 
 #[test]
-fn sidecars_and_systems_are_told_apart_from_tables() {
+fn changed_sidecars_and_systems_are_listed_separately_from_tables() {
     let tree = repository();
     tree.file(&format!("{FLAT}/collection_meta.yaml"), "schema_version: 1\n");
     tree.file(&format!("{FLAT}/INCOMPLETE.txt"), "");
@@ -207,7 +207,7 @@ fn sidecars_and_systems_are_told_apart_from_tables() {
 }
 
 #[test]
-fn the_first_data_and_the_last_are_a_change_too() {
+fn adding_the_first_and_deleting_the_last_table_is_a_change() {
     let tree = Tree::new();
     tree.remove("systems/h200_sxm.yaml");
     tree.file("README.md", "no data yet");
@@ -240,7 +240,7 @@ fn the_first_data_and_the_last_are_a_change_too() {
 }
 
 #[test]
-fn the_report_is_the_same_for_any_number_of_threads() {
+fn the_comparison_is_the_same_for_any_number_of_threads() {
     let tree = repository();
     for name in ["moe_perf", "context_mla_perf", "nccl_perf", "kda_perf"] {
         tree.gemm(&format!("{name}.parquet"), SHIPPED);

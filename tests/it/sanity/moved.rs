@@ -41,7 +41,7 @@ fn judged(tree: &Tree, rule: &str) -> Run {
 }
 
 #[test]
-fn a_note_or_a_status_does_not_explain_latencies_that_move() {
+fn a_note_or_a_status_does_not_explain_changed_latencies() {
     let tree = repository();
     tree.file(&table(), gemm(&sweep(40, 10.0)));
     for note in ["    note: x\n", "    note: ' '\n", "    why: measured with care\n"] {
@@ -58,7 +58,7 @@ fn a_note_or_a_status_does_not_explain_latencies_that_move() {
 }
 
 #[test]
-fn a_new_collection_explains_latencies_that_move_if_date_collector_and_rows_fit() {
+fn a_new_collection_explains_changed_latencies_if_date_collector_and_rows_match() {
     let tree = repository();
     tree.file(&table(), gemm(&sweep(40, 10.0)));
     let found = |entry: &str| {
@@ -79,7 +79,7 @@ fn a_new_collection_explains_latencies_that_move_if_date_collector_and_rows_fit(
 }
 
 #[test]
-fn single_latencies_that_change_beside_equal_ones_are_listed() {
+fn single_changed_latencies_among_equal_ones_are_listed() {
     let tree = repository();
     let mut rows = sweep(40, 1.0);
     (10..13).for_each(|i| rows[i].1 *= 3.0);
@@ -95,7 +95,7 @@ fn single_latencies_that_change_beside_equal_ones_are_listed() {
 }
 
 #[test]
-fn latencies_that_become_negative_are_not_called_unchanged() {
+fn latencies_that_become_negative_are_not_counted_as_unchanged() {
     let tree = repository();
     let mut rows = sweep(40, 1.0);
     (10..13).for_each(|i| rows[i].1 = -1.0);
@@ -107,7 +107,7 @@ fn latencies_that_become_negative_are_not_called_unchanged() {
 }
 
 #[test]
-fn most_points_of_a_sweep_or_points_that_interpolation_misses_are_a_warning() {
+fn losing_most_of_a_sweep_or_points_that_interpolation_misses_is_a_warning() {
     let tree = repository();
     let ends: Vec<(u64, f64)> = [sweep(40, 1.0)[0], sweep(40, 1.0)[39]].into();
     tree.file(&table(), gemm(&ends));
@@ -132,7 +132,7 @@ fn most_points_of_a_sweep_or_points_that_interpolation_misses_are_a_warning() {
 }
 
 #[test]
-fn a_slice_that_the_current_version_loses_is_lost_although_another_version_has_it() {
+fn a_slice_lost_by_the_current_version_is_lost_although_another_version_has_it() {
     let tree = Tree::new();
     let rows = gemm(&sweep(8, 1.0));
     let fp8 = gemm(&sweep(8, 0.6)).replace("bfloat16", "fp8");
@@ -153,7 +153,7 @@ fn a_slice_that_the_current_version_loses_is_lost_although_another_version_has_i
 }
 
 #[test]
-fn a_systems_folder_that_moves_is_a_warning() {
+fn moving_the_systems_folder_is_a_warning() {
     let tree = repository();
     tree.rename("systems", "elsewhere");
     let found = judged(&tree, "data-deleted").finding("data-deleted");
@@ -161,7 +161,7 @@ fn a_systems_folder_that_moves_is_a_warning() {
 }
 
 #[test]
-fn a_change_of_settings_is_a_line_and_broken_settings_are_an_error() {
+fn changed_settings_are_noted_and_invalid_settings_are_an_error() {
     let tree = repository();
     let sanity = || {
         let root = tree.path().display().to_string();

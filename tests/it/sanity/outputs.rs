@@ -7,7 +7,7 @@ use crate::common::snapshot::redact;
 use crate::common::{SHIPPED, Tree, gemm, run};
 
 #[test]
-fn details_are_the_rows_themselves() {
+fn the_detail_files_list_the_changed_rows() {
     let tree = repository();
     tree.gemm("moe_perf.txt", gemm(&[(1, 0.5)]));
     tree.gemm(
@@ -33,7 +33,7 @@ fn details_are_the_rows_themselves() {
 }
 
 #[test]
-fn the_comment_and_the_human_report_read_as_shown() {
+fn the_comment_and_the_human_report_equal_their_snapshots() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, 0.6), (9, 0.0)]));
     tree.commit();
@@ -55,7 +55,7 @@ fn read(path: &Path) -> String {
 }
 
 #[test]
-fn charts_are_drawn_the_same_twice_and_a_smoke_command_is_told() {
+fn charts_are_deterministic_and_the_comment_shows_the_smoke_command() {
     let tree = Tree::new();
     let rows = |factor: f64| -> Vec<(u64, f64)> {
         (0..10).map(|i| (1 << i, factor * (1.0 + i as f64))).collect()
@@ -86,7 +86,7 @@ fn charts_are_drawn_the_same_twice_and_a_smoke_command_is_told() {
 }
 
 #[test]
-fn the_comment_on_an_overlay_of_power_draws_power() {
+fn the_comment_on_a_power_overlay_draws_power() {
     let tree = repository();
     let rows: Vec<(u64, f64)> = (0..6).map(|i| (1 << i, 1.0 + i as f64)).collect();
     tree.gemm("gemm_perf.txt", gemm(&rows));

@@ -67,7 +67,7 @@ fn is_drawn(name: &str, base: Option<Vec<u8>>, head: Vec<u8>) -> Vec<String> {
 
 /// `UPDATE_DOCS=1 cargo test --test it pictures::` writes the pictures instead.
 #[test]
-fn the_pictures_of_the_documents_are_what_sanity_draws() {
+fn the_charts_on_the_pages_equal_those_that_sanity_draws() {
     is_drawn("new", None, MEASURED.to_vec());
 
     let is_slow = |op: &str, heads| op == "mla_gen_pre" && [16.0, 128.0].contains(&heads);

@@ -21,7 +21,7 @@ fn a_table_is_added_modified_or_deleted() {
 }
 
 #[test]
-fn counts_and_the_ratio_are_those_of_the_rows() {
+fn counts_and_the_median_ratio_follow_from_the_rows() {
     let tree = Tree::new();
     let rows: Vec<(u64, f64)> = (1..=21).map(|m| (m, 1.0)).collect();
     tree.gemm("gemm_perf.txt", gemm(&rows));
@@ -39,7 +39,7 @@ fn counts_and_the_ratio_are_those_of_the_rows() {
 }
 
 #[test]
-fn duplicates_match_equal_rows_first() {
+fn duplicate_rows_are_matched_with_equal_rows_first() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.1), (1, 0.2), (1, 0.3), (2, 0.4), (2, 0.4)]));
     tree.commit();
@@ -51,7 +51,7 @@ fn duplicates_match_equal_rows_first() {
 }
 
 #[test]
-fn bytes_without_a_changed_cell_are_a_rewrite() {
+fn changed_bytes_without_a_changed_cell_are_a_rewrite() {
     let tree = repository();
     tree.gemm("gemm_perf.txt", gemm(&[(2, 0.6), (1, 0.5)]).replace("0.5", "5e-1"));
     assert_eq!(changes(&tree), ["rewritten vllm/0.24.0/gemm_perf.txt +0 -0 ~0"]);
@@ -61,7 +61,7 @@ fn bytes_without_a_changed_cell_are_a_rewrite() {
 }
 
 #[test]
-fn a_column_of_one_side_changes_all_rows() {
+fn a_column_of_one_state_changes_all_rows() {
     let tree = repository();
     let text = gemm(&[(1, 0.5), (2, 0.6), (3, 0.7)]).replace('\n', ",700\n");
     tree.gemm("gemm_perf.txt", text.replacen(",700", ",power", 1));
@@ -82,7 +82,7 @@ fn a_column_of_one_side_changes_all_rows() {
 }
 
 #[test]
-fn a_move_is_a_rename_with_its_rows_compared() {
+fn a_moved_table_is_a_rename_whose_rows_are_compared() {
     let tree = Tree::new();
     tree.file(&format!("{FLAT}/gemm_perf.parquet"), gemm_parquet(&[(1, 0.5), (2, 0.6)]));
     tree.file(&format!("{FLAT}/moe_perf.txt"), gemm(&[(1, 0.5)]));
@@ -113,7 +113,7 @@ fn a_move_is_a_rename_with_its_rows_compared() {
 }
 
 #[test]
-fn tables_of_the_same_bytes_go_to_their_own() {
+fn moved_tables_with_equal_bytes_are_paired_by_version() {
     let tree = Tree::new();
     for version in ["0.19.0", "0.22.0", "0.24.0"] {
         let path = format!("systems/data/h200_sxm/vllm/{version}/gemm_perf.parquet");
@@ -141,7 +141,7 @@ fn tables_of_the_same_bytes_go_to_their_own() {
 }
 
 #[test]
-fn a_conversion_from_text_is_an_addition_that_tells_where_from() {
+fn a_conversion_from_text_is_an_addition_that_names_the_text_table() {
     let tree = repository();
     tree.remove(&format!("{FLAT}/gemm_perf.txt"));
     tree.file(&format!("{FLAT}/gemm_perf.parquet"), gemm_parquet(&[(1, 0.5), (2, 0.6), (3, 0.7)]));
@@ -154,7 +154,7 @@ fn a_conversion_from_text_is_an_addition_that_tells_where_from() {
 }
 
 #[test]
-fn what_an_unresolved_pointer_stood_for_is_not_compared() {
+fn a_table_that_was_an_lfs_pointer_without_object_is_not_compared() {
     let tree = Tree::new();
     tree.file(&format!("{FLAT}/gemm_perf.txt"), POINTER);
     tree.file(&format!("{FLAT}/moe_perf.txt"), POINTER);
@@ -180,7 +180,7 @@ fn what_an_unresolved_pointer_stood_for_is_not_compared() {
 }
 
 #[test]
-fn a_pointer_whose_object_is_here_is_the_table() {
+fn an_lfs_pointer_with_a_local_object_is_read_as_the_table() {
     use sha2::{Digest, Sha256};
     let old = gemm(&[(1, 0.5), (2, 0.6)]);
     let oid: String = Sha256::digest(&old).iter().map(|b| format!("{b:02x}")).collect();
@@ -201,7 +201,7 @@ fn a_pointer_whose_object_is_here_is_the_table() {
 }
 
 #[test]
-fn what_cannot_be_read_is_not_counted() {
+fn rows_of_unreadable_tables_are_not_counted() {
     let tree = Tree::new();
     tree.file(&format!("{FLAT}/gemm_perf.parquet"), SHIPPED);
     tree.file(&format!("{FLAT}/kda_perf.parquet"), "damaged");
@@ -231,7 +231,7 @@ fn what_cannot_be_read_is_not_counted() {
 }
 
 #[test]
-fn a_table_that_loses_its_last_row_is_not_unreadable() {
+fn a_table_that_loses_all_rows_is_modified_and_not_unreadable() {
     let tree = repository();
     tree.gemm("gemm_perf.txt", gemm(&[]));
     assert_eq!(changes(&tree), ["modified vllm/0.24.0/gemm_perf.txt +0 -2 ~0"]);

@@ -54,7 +54,7 @@ fn every_rule_belongs_to_one_stage() {
 }
 
 #[test]
-fn a_finding_fails_its_stage_alone() {
+fn a_finding_fails_only_its_own_stage() {
     let tree = tree();
     tree.git(&["checkout", "-qb", "more"]);
     tree.file(TABLE, gemm_parquet(&[(1, 0.5), (2, 0.51), (4, -0.7)]));
@@ -86,7 +86,7 @@ fn a_finding_fails_its_stage_alone() {
 }
 
 #[test]
-fn what_was_not_checked_is_incomplete() {
+fn a_stage_with_skipped_rules_is_incomplete() {
     let tree = tree();
     tree.file(TABLE, gemm_parquet(&[(1, 0.5), (2, 0.51), (4, 0.52)]));
     let document = stages(&tree, &["--skip", "latency-spike", "--skip", "prediction-moved"]);
@@ -127,7 +127,7 @@ fn a_table_that_no_queried_version_reads_is_not_reached() {
 }
 
 #[test]
-fn nothing_to_check_is_not_applicable() {
+fn a_stage_with_nothing_to_check_is_not_applicable() {
     let tree = tree();
     tree.file("README", "words");
     let document = stages(&tree, &[]);
@@ -137,7 +137,7 @@ fn nothing_to_check_is_not_applicable() {
 }
 
 #[test]
-fn one_state_has_no_stages_and_a_damaged_list_is_an_error() {
+fn validate_has_no_stages_and_a_damaged_list_of_stages_is_an_error() {
     let tree = tree();
     let one = tree.validate(&["--report", "stages=stages.json"]);
     assert_eq!((one.code(), one.err().lines().count()), (2, 2), "{}", one.shown());

@@ -85,7 +85,7 @@ fn a_column_that_a_rule_does_not_read_makes_no_finding_new() {
 }
 
 #[test]
-fn a_row_that_is_measured_again_keeps_the_finding_of_its_key() {
+fn a_row_measured_again_keeps_the_existing_finding_of_its_key() {
     let (tree, mut rows) = with_debt();
     for row in &mut rows {
         row.1 *= 1.02;
@@ -122,7 +122,7 @@ fn a_finding_that_gets_worse_is_new() {
 }
 
 #[test]
-fn a_copy_that_comes_is_new_beside_one_that_was_there() {
+fn an_added_copy_is_new_although_another_copy_exists() {
     let (tree, mut rows) = with_debt();
     rows.push((rows[3].0, rows[3].1));
     tree.gemm(TABLE, gemm(&rows));
@@ -131,7 +131,7 @@ fn a_copy_that_comes_is_new_beside_one_that_was_there() {
 }
 
 #[test]
-fn what_the_head_no_longer_has_is_repaired_by_the_change_or_with_its_table() {
+fn a_finding_is_repaired_by_a_changed_row_or_by_a_deleted_table() {
     let (tree, mut rows) = with_debt();
     rows.truncate(40);
     rows[7].1 = 0.08;
@@ -147,7 +147,7 @@ fn what_the_head_no_longer_has_is_repaired_by_the_change_or_with_its_table() {
 }
 
 #[test]
-fn a_table_that_goes_repairs_nothing_of_those_that_were_held_against_it() {
+fn deleting_a_reference_does_not_repair_findings_that_compared_with_it() {
     let tree = Tree::new();
     let curve = |seed: u64, spike: f64| -> String {
         let point = |i: u64| {
@@ -173,7 +173,7 @@ fn a_table_that_goes_repairs_nothing_of_those_that_were_held_against_it() {
 }
 
 #[test]
-fn a_move_gives_only_what_moved() {
+fn moving_a_table_makes_its_findings_moved_and_not_new() {
     let (tree, _) = with_debt();
     tree.rename(&format!("{FLAT}/{TABLE}"), &format!("{FAMILY}/{TABLE}"));
     let report = report(&tree);
@@ -186,7 +186,7 @@ fn a_move_gives_only_what_moved() {
 }
 
 #[test]
-fn keys_that_no_version_serves_are_told() {
+fn keys_that_no_version_serves_any_more_are_a_finding() {
     let tree = Tree::new();
     let old = format!("{FLAT}/{TABLE}").replace("0.24.0", "0.22.0");
     tree.file(&old, gemm(&[(1, 0.5), (2, 0.6)]).replace("0.24.0", "0.22.0"));
@@ -207,7 +207,7 @@ fn keys_that_no_version_serves_are_told() {
 }
 
 #[test]
-fn a_measurement_that_goes_is_told() {
+fn a_removed_measurement_column_is_a_finding() {
     let tree = Tree::new();
     tree.gemm(TABLE, with_column(&gemm(&[(1, 0.5), (2, 0.6)]), "power", "500"));
     tree.commit();
@@ -228,7 +228,7 @@ fn without_base() -> Tree {
 }
 
 #[test]
-fn what_was_not_compared_is_never_green() {
+fn a_table_that_was_not_compared_never_passes() {
     let tree = without_base();
     let run = tree.sanity(&["--base-ref", "main"]);
     // Nothing says that the base has it, too.
@@ -261,7 +261,7 @@ fn again(tree: &Tree, comment: &str) -> Run {
 }
 
 #[test]
-fn the_commands_of_a_comment_name_commits_and_find_it_again() {
+fn the_commands_of_a_comment_name_commits_and_reproduce_the_finding() {
     let (tree, mut rows) = with_debt();
     tree.git(&["checkout", "-qb", "feature"]);
     rows[11].1 = 0.0;
@@ -296,7 +296,7 @@ proptest! {
 
     /// A table that is replaced by one with the same values on another device changes no latency.
     #[test]
-    fn a_replacement_with_equal_values_moves_nothing(seed in 0u64..1000) {
+    fn a_replacement_with_equal_values_changes_no_latency(seed in 0u64..1000) {
         let rows = sweep(seed);
         let tree = Tree::new();
         tree.gemm(TABLE, gemm(&rows).replace("NVIDIA H200", "NVIDIA H100 80GB HBM3"));

@@ -36,7 +36,7 @@ fn of_rows(tree: &Tree) -> Vec<String> {
 }
 
 #[test]
-fn a_comment_judges_nothing_anew() {
+fn a_comment_added_to_a_system_s_yaml_adds_no_finding() {
     let (tree, yaml) = tree();
     tree.file(YAML, format!("# a comment\n{yaml}"));
     assert_eq!(news(&tree), [""; 0]);
@@ -44,7 +44,7 @@ fn a_comment_judges_nothing_anew() {
 
 /// What no rule reads that judges a row leaves all rows what they were.
 #[test]
-fn a_figure_that_no_row_is_judged_by_changes_nothing() {
+fn a_changed_figure_that_no_rule_reads_adds_no_finding() {
     let (tree, yaml) = tree();
     let changed = yaml.replace("p2p_latency: 0.00001", "p2p_latency: 0.00002");
     assert_ne!(changed, yaml);
@@ -53,7 +53,7 @@ fn a_figure_that_no_row_is_judged_by_changes_nothing() {
 }
 
 #[test]
-fn a_figure_judges_rows_by_the_rules_that_read_it() {
+fn a_changed_figure_judges_rows_again_by_the_rules_that_read_it() {
     let (tree, yaml) = tree();
     let changed = yaml.replace("bfloat16_tc_flops: 989", "bfloat16_tc_flops: 9");
     assert_ne!(changed, yaml);
@@ -68,7 +68,7 @@ fn a_figure_judges_rows_by_the_rules_that_read_it() {
 /// One row is below the arithmetic's bound, which is certain; another is below that of the memory, which a cache
 /// may explain. The first decides how bad the finding is, the second is reported beside it.
 #[test]
-fn what_is_reported_beside_an_error_is_not_new_when_a_figure_changes() {
+fn a_changed_figure_does_not_make_existing_rows_of_an_error_new() {
     let (tree, yaml) = tree();
     let smooth = (1..40).map(|m| (m * 8, 1e-4 + m as f64 * 1e-6));
     let rows: Vec<(u64, f64)> = smooth.chain([(400, 1e-7)]).collect();
@@ -90,7 +90,7 @@ fn what_is_reported_beside_an_error_is_not_new_when_a_figure_changes() {
 /// Systems that the rules do not know lose their generation with their YAML, so that other tables are
 /// their references.
 #[test]
-fn a_system_whose_yaml_breaks_is_compared_all_the_same() {
+fn tables_of_a_system_whose_yaml_becomes_invalid_are_still_compared() {
     let tree = Tree::new();
     let yaml = common::H200.replace("data_dir: ../data/h200_sxm\n", "");
     for (system, generation, rows) in [("a", "one", 400), ("b", "two", 400), ("c", "two", 200)] {

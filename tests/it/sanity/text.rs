@@ -38,7 +38,7 @@ fn a_table_that_becomes_text_is_no_longer_served() {
 }
 
 #[test]
-fn text_that_was_beside_a_table_serves_nothing_once_the_table_is_gone() {
+fn a_text_table_does_not_replace_a_deleted_parquet_table() {
     let tree = repository();
     tree.gemm("gemm_perf.txt", gemm(&ROWS));
     tree.git(&["checkout", "-q", "main"]);
@@ -56,7 +56,7 @@ fn text_that_was_beside_a_table_serves_nothing_once_the_table_is_gone() {
 
 /// Collectors write text, and `validate` judges it.
 #[test]
-fn text_alone_and_text_that_becomes_a_table_are_fine() {
+fn text_tables_and_their_conversion_to_parquet_have_no_finding() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&ROWS));
     tree.commit();
@@ -75,7 +75,7 @@ fn text_alone_and_text_that_becomes_a_table_are_fine() {
 
 /// A loader that reads text loses nothing.
 #[test]
-fn an_overlay_says_that_a_loader_reads_text() {
+fn a_loader_overlay_can_declare_that_text_is_read() {
     let tree = repository();
     let facts = std::fs::read_to_string("rules/loader.yaml").unwrap();
     let facts = facts.replace("text_tables: false", "text_tables: true");

@@ -4,7 +4,7 @@ use super::{CARD, Cases, NONE, Traces, told, told_of};
 use crate::common::run;
 
 #[test]
-fn fields_are_looked_for_where_they_belong() {
+fn a_field_of_a_card_at_the_wrong_level_is_named_with_its_place() {
     let executor = CARD.find("Model-executor:").unwrap();
     let end = CARD.find("metric_source:").unwrap();
     let inside: String = CARD[executor..end].lines().map(|l| format!("  {l}\n")).collect();
@@ -31,7 +31,7 @@ fn fields_are_looked_for_where_they_belong() {
 }
 
 #[test]
-fn types_enums_and_what_is_missing() {
+fn wrong_types_unknown_values_and_missing_fields_of_a_card_are_reported() {
     let mut cases = Cases::default();
     for (replaced, kind) in [
         (("    tp: 4\n", ""), "error card-invalid"),
@@ -65,7 +65,7 @@ fn types_enums_and_what_is_missing() {
 }
 
 #[test]
-fn counts_are_products() {
+fn the_gpu_count_of_a_card_is_the_product_of_its_parallel_degrees() {
     let told = |plan: &[(&str, &str)]| told_of("x", plan);
     let total = |n: &'static str| ("total_count: 4", n);
     insta::assert_snapshot!(told(&[total("total_count: 8")]).join("\n"), @"error card-contradiction: total_count 8 is the sum of the parallel degrees, but must be their product, 4 (line 26)");
@@ -85,7 +85,7 @@ fn counts_are_products() {
 }
 
 #[test]
-fn names_say_what_they_say_and_no_more() {
+fn labels_in_the_folder_name_of_a_card_must_match_its_fields() {
     let mut cases = Cases::default();
     for (name, kind) in [
         ("qwen3-dp_1_tp_4-batch8-in896", None),
@@ -121,7 +121,7 @@ fn names_say_what_they_say_and_no_more() {
 }
 
 #[test]
-fn hardware_that_does_not_go_together_is_a_warning() {
+fn inconsistent_hardware_of_a_card_is_a_warning() {
     let mut cases = Cases::default();
     for (replaced, kind) in [
         (("- 2400", "- 300"), "warning card-implausible"),
@@ -144,7 +144,7 @@ fn hardware_that_does_not_go_together_is_a_warning() {
 }
 
 #[test]
-fn a_training_has_no_first_token() {
+fn token_metrics_of_a_training_card_are_an_error() {
     let training = ("phase: inference", "phase: training");
     let told = told_of("x", &[training, ("vllm_bench_latency", "step_time, ttft")]);
     insta::assert_snapshot!(told.join("\n"), @"error card-contradiction: phase is training, but token metrics (TTFT, TPOT) are requested: step_time ttft (line 43)");

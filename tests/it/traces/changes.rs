@@ -6,7 +6,7 @@ use crate::common::snapshot::{message, redact};
 use serde_json::Value;
 
 #[test]
-fn sanity_judges_traces_that_a_pull_request_brings() {
+fn sanity_judges_traces_changed_by_a_pull_request() {
     let tree = common::Tree::new();
     tree.gemm("gemm_perf.txt", common::gemm(&[(1, 0.5), (2, 0.6)]));
     tree.file("traces/old/old.yaml", CARD.replace("total_count: 4", "total_count: 8"));
@@ -68,7 +68,7 @@ fn sanity_judges_traces_that_a_pull_request_brings() {
 }
 
 #[test]
-fn a_chart_by_tensor_parallelism_shows_the_metric_that_changed_beside_perfect_scaling() {
+fn a_chart_of_changed_trace_metrics_shows_perfect_scaling() {
     let rows = |tpot: f64| {
         let row = |tp: f64| {
             let (ttft, tpot, rate) = (400.0 / tp, tpot / tp.sqrt(), 100.0 * tp);
@@ -99,7 +99,7 @@ fn a_chart_by_tensor_parallelism_shows_the_metric_that_changed_beside_perfect_sc
 }
 
 #[test]
-fn sanity_sees_files_of_ranks_and_job_scripts() {
+fn sanity_judges_changed_rank_files_and_job_scripts() {
     let tree = common::Tree::new();
     tree.file("traces/a/a.yaml", CARD);
     for rank in 0..4 {
@@ -137,7 +137,7 @@ fn sanity_sees_files_of_ranks_and_job_scripts() {
 }
 
 #[test]
-fn a_move_brings_nothing_new() {
+fn moved_traces_have_no_new_finding() {
     let tree = common::Tree::new();
     // Old debt: of the card, of its files, of a config that the card does not agree with, of a job.
     tree.file("old/a/workload_card.yaml", CARD.replace("total_count: 4", "total_count: 12"));
@@ -170,7 +170,7 @@ fn a_move_brings_nothing_new() {
 }
 
 #[test]
-fn sanity_of_a_repository_of_traces_alone() {
+fn sanity_judges_a_repository_that_has_only_traces() {
     let tree = common::Tree::new();
     tree.remove("systems/h200_sxm.yaml");
     tree.file("traces/a/a.yaml", CARD);
@@ -187,7 +187,7 @@ fn sanity_of_a_repository_of_traces_alone() {
 }
 
 #[test]
-fn a_database_holds_no_traces() {
+fn files_of_a_database_are_not_judged_as_traces() {
     let tree = common::Tree::new();
     tree.gemm("gemm_perf.txt", common::gemm(&[(1, 0.5), (2, 0.6)]));
     tree.commit();

@@ -3,7 +3,7 @@
 use super::{CARD, CONFIG, Cases, NONE, Traces, card, timing};
 
 #[test]
-fn configs_against_themselves_their_names_and_their_cards() {
+fn a_config_must_be_consistent_and_match_its_name_and_card() {
     let told = |name: &str, from: &str, to: &str| {
         let traces = Traces::new();
         traces.file(&format!("configs/{name}.yaml"), CONFIG.replace(from, to));
@@ -57,7 +57,7 @@ fn configs_against_themselves_their_names_and_their_cards() {
 }
 
 #[test]
-fn every_rank_has_its_files() {
+fn every_rank_must_have_its_trace_files() {
     let traces = Traces::new();
     let (path, text) = card("qwen3", &[("tp: 4", "tp: 2"), ("total_count: 4", "total_count: 2")]);
     traces

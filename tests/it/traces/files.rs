@@ -4,7 +4,7 @@ use super::{CARD, Cases, HEAD, NONE, ROW, Traces, told};
 use crate::common::snapshot::shown;
 
 #[test]
-fn hostile_files_give_a_finding() {
+fn hostile_trace_files_are_findings() {
     let deep = "[".repeat(200_000);
     let wide = format!("a: {}\n", "x".repeat(2 << 20));
     let bombs = "a: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nworkload: *g\nmetric_source: *g\n";
@@ -54,7 +54,7 @@ fn hostile_files_give_a_finding() {
 }
 
 #[test]
-fn damaged_rows_are_named() {
+fn damaged_rows_of_metric_files_are_named() {
     let traces = Traces::new();
     traces.file("experiment_metrics.csv", format!("{HEAD}{ROW}qwen3,vllm\n{}", ROW.trim()));
     insta::assert_snapshot!(traces.told().join("\n"), @"error metric-invalid: 1 row is damaged: 2 fields instead of 21 (line 3)");
@@ -62,7 +62,7 @@ fn damaged_rows_are_named() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_file() {
+fn folders_and_broken_links_named_like_trace_files_are_findings() {
     use std::os::unix::fs::symlink;
     let traces = Traces::new();
     traces.file("timing_stats_0.json/x", "1").file("y/workload_card.yaml/x", "1");
@@ -76,7 +76,7 @@ fn what_is_no_file() {
 }
 
 #[test]
-fn a_spec_that_reads_what_is_not_there_is_refused_with_its_line() {
+fn a_trace_spec_with_an_unknown_field_is_refused_with_its_line() {
     let traces = Traces::new();
     let spec = include_str!("../../../rules/traces/card.yaml");
     let rules = traces.path().join("rules").display().to_string();
@@ -121,7 +121,7 @@ fn a_spec_that_reads_what_is_not_there_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_new_field_and_identity_need_no_rust() {
+fn a_new_trace_field_and_relation_need_only_yaml() {
     let traces = Traces::new();
     let spec = include_str!("../../../rules/traces/card.yaml")
         .replace("  workload.data.dataset:", "  workload.data.num_requests: {type: int, need: must, as: requests, least: 1}\n  workload.data.dataset:")

@@ -15,7 +15,7 @@ fn told_of_row(cells: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn identities_of_nvlink_metrics() {
+fn nvlink_metrics_must_be_consistent_with_each_other() {
     assert_eq!(told_of_row(&[]), NONE);
     let mut cases = Cases::default();
     for (cells, kind) in [
@@ -63,7 +63,7 @@ fn identities_of_nvlink_metrics() {
 }
 
 #[test]
-fn rows_are_named_with_their_lines_and_the_threshold_with_its_origin() {
+fn a_finding_on_metrics_names_lines_and_the_origin_of_the_threshold() {
     let traces = Traces::new();
     let bad = ROW.replace(",5,0.5,", ",5,0,").replace("qwen3", "llama");
     traces.file("experiment_metrics.csv", format!("{HEAD}{ROW}\n{bad}"));
@@ -87,7 +87,7 @@ fn rows_are_named_with_their_lines_and_the_threshold_with_its_origin() {
 }
 
 #[test]
-fn a_row_goes_by_its_card() {
+fn a_metric_row_is_judged_with_the_hardware_of_its_card() {
     let (path, text) = card(
         "qwen3",
         &[
@@ -128,7 +128,7 @@ fn a_row_goes_by_its_card() {
 }
 
 #[test]
-fn without_a_card_a_machine_is_a_guess() {
+fn limits_without_a_card_are_those_of_an_assumed_machine() {
     // 6.25 GB/s of an H100's 900.
     let row = ROW.replace(",30,6,5,0.5,1,2,6.1,", ",800,6.25,128,0.5,0.694444,2,6.3,");
     let traces = Traces::new();
@@ -143,7 +143,7 @@ fn without_a_card_a_machine_is_a_guess() {
 }
 
 #[test]
-fn what_is_rounded_is_no_contradiction() {
+fn rounded_metrics_are_not_a_contradiction() {
     let traces = Traces::new();
     // 0.19 / 600 is 0.0317 %; 20.95 / 0.0816 is 256.7, of the rounded 0.08 it is 261.9.
     let row = "qwen3,vllm,4,8,9.42,20.95,0.08,256.65,0.01,0.01,0.03,0.08,0.2,,,,,,,,\n";
@@ -171,7 +171,7 @@ fn what_is_rounded_is_no_contradiction() {
 }
 
 #[test]
-fn throughput_of_inference_counts_what_it_counts() {
+fn throughput_of_inference_must_match_the_counted_tokens() {
     let told = |row: &str| {
         let traces = Traces::new();
         let head = "experiment,model,tp,pp,ep,gpus,batch_size,seq_len,avg_iter_time,throughput_tokens_sec,ttft_ms,tpot_ms,mfu_pct,comm_overhead_pct,bubble_ratio_pct\n";
@@ -189,7 +189,7 @@ fn throughput_of_inference_counts_what_it_counts() {
 }
 
 #[test]
-fn steps_are_no_tokens() {
+fn steps_per_second_in_a_column_of_tokens_per_second_are_an_error() {
     let head = "tp,ttft_avg_ms,ttft_p99_ms,tpot_avg_ms,tpot_p99_ms,iter_time_ms,iter_time_sec,throughput_tokens_sec,mfu_pct,comm_overhead_pct,compute_pct,comm_pct,other_pct\n";
     let row = |throughput: &str| format!("2,100,101,10,11,1090,1.09,{throughput},0.1,40,60,40,0\n");
     let told = |rows: &str| {
@@ -213,7 +213,7 @@ fn steps_are_no_tokens() {
 }
 
 #[test]
-fn timing_of_ranks() {
+fn timing_files_of_ranks_must_be_consistent() {
     let told = |text: String| {
         let traces = Traces::new();
         traces.file("timing_stats_0.json", text);
@@ -249,7 +249,7 @@ fn benchmark(metadata: &str, metrics: &str) -> String {
 }
 
 #[test]
-fn what_a_site_shows() {
+fn benchmark_files_of_a_website_must_be_consistent() {
     let told = |text: String| {
         let traces = Traces::new();
         traces.file("benchmark_data.json", text);
@@ -284,7 +284,7 @@ fn what_a_site_shows() {
 }
 
 #[test]
-fn one_name_has_one_schema() {
+fn metric_files_of_one_name_must_have_the_same_columns() {
     let traces = Traces::new();
     let other = format!("{},extra\n{},1\n", HEAD.trim(), ROW.trim());
     traces

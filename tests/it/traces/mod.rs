@@ -136,7 +136,7 @@ impl Cases {
 }
 
 #[test]
-fn a_whole_card_is_clean_and_counts() {
+fn a_complete_card_is_counted_and_has_no_finding() {
     let traces = Traces::new();
     let (path, text) = card("qwen3-4b-vllm-tp4-batch8", &[]);
     traces.file(&path, &text);
@@ -152,7 +152,7 @@ fn a_whole_card_is_clean_and_counts() {
 }
 
 #[test]
-fn nothing_to_check_is_never_green() {
+fn a_folder_without_traces_never_passes() {
     let traces = Traces::new();
     traces.file("notes.yaml", "a: 1\n").file("table.csv", "m,latency\n1,2\n");
     let none = traces.judge(&[]);
@@ -172,7 +172,7 @@ fn nothing_to_check_is_never_green() {
 }
 
 #[test]
-fn what_belongs_to_a_database_is_not_mixed_in() {
+fn rules_and_selections_of_databases_are_refused_for_traces() {
     let traces = Traces::new();
     let system = traces.judge(&["--system", "h200_sxm"]);
     let other = traces.judge(&["--only", "duplicate-key"]);
@@ -224,7 +224,7 @@ fn timing(times: &str, average: &str) -> String {
 }
 
 #[test]
-fn reports_waivers_and_baselines_hold_for_traces() {
+fn formats_waivers_and_baselines_apply_to_traces() {
     let tree = common::Tree::new();
     let bad = CARD.replace("total_count: 4", "total_count: 8");
     tree.file("traces/qwen3/qwen3.yaml", &bad);

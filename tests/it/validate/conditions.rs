@@ -36,7 +36,7 @@ fn rows(tree: &Tree, condition: &str) -> u64 {
 
 /// The first rule of CONTRIBUTING.md, with the output that it shows.
 #[test]
-fn the_first_rule_prints_what_contributing_shows() {
+fn the_first_rule_of_contributing_prints_the_shown_output() {
     let page = std::fs::read_to_string("CONTRIBUTING.md").unwrap();
     let (_, page) = page.split_once("## Your first rule in ten minutes").unwrap();
     let block = |kind: &str| {
@@ -97,7 +97,7 @@ fn a_condition_reads_columns_figures_and_the_sidecar() {
 }
 
 #[test]
-fn a_row_of_which_a_value_is_unknown_is_not_judged() {
+fn a_row_with_an_unknown_value_is_not_judged_by_a_condition() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", table(&[(1, 0.5, ""), (2, 0.6, "300")]));
     // A condition that is true where a comparison with null is false.

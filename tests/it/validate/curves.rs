@@ -63,7 +63,7 @@ fn found(tree: &Tree, rule: &str) -> Vec<(String, String, String)> {
 }
 
 #[test]
-fn a_point_twice_too_slow_stands_out_beside_other_tables() {
+fn a_point_twice_as_slow_as_in_other_tables_is_a_spike() {
     let slow = |factor: f64| {
         move |place, m, n| {
             if (place, m, n) == (0, 2048, 3072) { factor } else { 1.0 }
@@ -87,13 +87,13 @@ fn a_point_twice_too_slow_stands_out_beside_other_tables() {
 }
 
 #[test]
-fn a_step_that_other_tables_have_is_the_kernels() {
+fn a_step_that_other_tables_have_is_not_a_spike() {
     let step = |_, m, n| if (m, n) == (2048, 3072) { 2.2 } else { 1.0 };
     assert_eq!(found(&tree(4, step), "latency-spike"), []);
 }
 
 #[test]
-fn a_shape_that_is_slow_all_along_its_sweep_is_found() {
+fn a_series_that_is_slow_at_every_point_is_found() {
     let slow = |place, _, n| if (place, n) == (0, 3072) { 3.0 } else { 1.0 };
     let shape = found(&tree(4, slow), "latency-spike");
     assert_eq!(shape.len(), 1, "{shape:?}");
@@ -116,7 +116,7 @@ fn drawn(place: u64, m: u64, n: u64) -> f64 {
 }
 
 #[test]
-fn noise_over_a_whole_table_is_found() {
+fn noise_in_a_whole_table_is_found() {
     let noisy = found(&tree(4, noise(0.3)), "noisy-slice");
     assert_eq!(noisy.len(), 1, "{noisy:?}");
     assert!(
@@ -129,7 +129,7 @@ fn noise_over_a_whole_table_is_found() {
 }
 
 #[test]
-fn a_smooth_table_is_not_blamed_for_noisy_relatives() {
+fn a_smooth_table_with_noisy_peers_has_no_finding() {
     // The first table is smooth. Noisy are: the other version of its backend on its system, the same backend on the
     // other system, and the other backends on its system. The last two tables are smooth.
     let relatives = |place: usize, m, n| {
@@ -144,7 +144,7 @@ fn a_smooth_table_is_not_blamed_for_noisy_relatives() {
 }
 
 #[test]
-fn neither_the_order_of_rows_nor_a_ten_thousandth_decides_what_is_noisy() {
+fn noise_findings_do_not_depend_on_row_order_or_tiny_differences() {
     // More stretches than are looked at, so that some are chosen.
     let at = |share: f64| grid(4, 60, move |place, m, n| noise(0.3)(place, m, n) * share);
     let path = "systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt";
@@ -163,7 +163,7 @@ fn neither_the_order_of_rows_nor_a_ten_thousandth_decides_what_is_noisy() {
 }
 
 #[test]
-fn a_table_without_siblings_is_held_against_what_it_was() {
+fn a_table_without_peers_is_compared_with_its_base() {
     // Measured again: no figure is the same.
     let again = |share: f64| {
         let noise = noise(share);

@@ -20,7 +20,7 @@ struct Oddity {
 }
 
 #[test]
-fn no_rule_warns_about_a_legal_oddity() {
+fn legal_peculiarities_of_databases_have_no_warning() {
     let folder = std::fs::read_dir("tests/it/fixtures/legal").unwrap();
     let mut count = 0;
     for file in folder.map(|entry| entry.unwrap().path()) {

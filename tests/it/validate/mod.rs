@@ -39,7 +39,7 @@ fn exit_codes_follow_the_findings_in_every_format() {
 
 /// A system's YAML is a file that was judged, and no table of it was.
 #[test]
-fn a_system_without_tables_is_never_green() {
+fn a_system_without_tables_never_passes() {
     let tree = Tree::new();
     let l4 = std::fs::read_to_string("systems/l4.yaml").expect("a shipped system");
     tree.file("systems/l4.yaml", l4.replace("../data/", "data/"));
@@ -67,7 +67,7 @@ fn a_system_without_tables_is_never_green() {
 }
 
 #[test]
-fn nothing_checked_is_never_green() {
+fn a_run_that_checked_nothing_never_passes() {
     let tree = Tree::new();
     let run = tree.validate(&["--only", "duplicate-key", "--backend", "*"]);
     assert_eq!(run.code(), 2, "{}", run.err());
@@ -108,7 +108,7 @@ fn a_folder_without_a_database_is_an_error_with_a_hint() {
 }
 
 #[test]
-fn unknown_names_list_what_there_is() {
+fn unknown_names_are_refused_with_the_existing_names() {
     let runs = [
         ("--system", "h20_sxm"),
         ("--backend", "vlm"),
@@ -143,7 +143,7 @@ fn selection_takes_globs_and_short_table_names() {
 }
 
 #[test]
-fn the_report_is_the_same_for_any_number_of_threads() {
+fn the_validate_report_is_the_same_for_any_number_of_threads() {
     let tree = faulty();
     for name in ["moe_perf", "context_mla_perf", "nccl_perf", "kda_perf"] {
         tree.gemm(&format!("{name}.parquet"), SHIPPED);
@@ -156,7 +156,7 @@ fn the_report_is_the_same_for_any_number_of_threads() {
 }
 
 #[test]
-fn output_goes_to_a_file_as_a_whole_or_not_at_all() {
+fn an_output_file_is_written_completely_or_not_at_all() {
     let tree = faulty();
     let report = tree.path().join("report.json").display().to_string();
     let run = tree.validate(&["--format", "json", "--output", &report]);
@@ -183,7 +183,7 @@ fn output_goes_to_a_file_as_a_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_failure() {
+fn a_closed_output_pipe_is_not_a_failure() {
     use std::process::Stdio;
     let tree = faulty();
     let mut child = common::command()
@@ -198,7 +198,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
 }
 
 #[test]
-fn the_human_report_reads_as_shown() {
+fn the_human_report_equals_its_snapshot() {
     let tree = faulty();
     tree.gemm("moe_perf.parquet", "");
     insta::assert_snapshot!(tree.validate(&[]).shown(), @"
@@ -220,7 +220,7 @@ fn the_human_report_reads_as_shown() {
 }
 
 #[test]
-fn the_shipped_data_is_clean() {
+fn the_shipped_data_has_no_finding_besides_power_coverage() {
     let run = run(&["validate", "--root", ".", "--system", "h200_sxm", "--format", "json"]);
     // Power was measured at a sample of the points.
     let mut found = run.findings();
@@ -230,7 +230,7 @@ fn the_shipped_data_is_clean() {
 }
 
 #[test]
-fn a_run_without_rules_is_no_run() {
+fn a_run_with_no_rule_left_is_refused() {
     let run = clean().validate(&["--only", "torn-row", "--skip", "torn-row"]);
     assert_eq!(run.code(), 2);
     insta::assert_snapshot!(run.shown(), @"
@@ -242,7 +242,7 @@ fn a_run_without_rules_is_no_run() {
 }
 
 #[test]
-fn a_baseline_freezes_what_is_known_and_growth_is_new() {
+fn findings_of_the_baseline_are_known_and_further_rows_are_new() {
     let tree = faulty();
     let file = tree.path().join("baseline.json").display().to_string();
     assert_eq!(tree.validate(&["--write-baseline", &file]).code(), 1);
@@ -261,7 +261,7 @@ fn a_baseline_freezes_what_is_known_and_growth_is_new() {
 
 #[cfg(unix)]
 #[test]
-fn output_to_what_is_no_regular_file_replaces_nothing() {
+fn output_to_a_device_or_link_does_not_replace_it() {
     use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
     let tree = faulty();
     let device = tree.validate(&["--output", "/dev/null"]);

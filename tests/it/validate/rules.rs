@@ -4,7 +4,7 @@ use crate::common::snapshot::{message, shown};
 use crate::common::{self, Tree, gemm, run};
 
 #[test]
-fn rules_lists_and_explain_tells() {
+fn explain_lists_the_rules_and_describes_each() {
     insta::assert_snapshot!("rules", run(&["explain"]).shown());
     insta::assert_snapshot!("explain", run(&["explain", "duplicate-key"]).shown());
     let unknown = run(&["explain", "duplicate"]);
@@ -18,7 +18,7 @@ fn rules_lists_and_explain_tells() {
 }
 
 #[test]
-fn one_key_a_quarter_million_times_is_counted_in_a_moment() {
+fn a_key_repeated_a_quarter_million_times_is_counted_in_linear_time() {
     let tree = Tree::new();
     let row = "VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,1,128,128,0.5\n";
     tree.gemm("gemm_perf.txt", common::GEMM.to_owned() + &row.repeat(250_000));
@@ -27,7 +27,7 @@ fn one_key_a_quarter_million_times_is_counted_in_a_moment() {
 }
 
 #[test]
-fn a_row_in_two_buckets_has_rivals_in_each_but_they_are_none_to_each_other() {
+fn a_row_in_two_buckets_has_copies_in_both_that_are_not_copies_of_each_other() {
     let header = "framework,version,device,op_name,kernel_source,model,architecture,mla_dtype,kv_cache_dtype,gemm_type,num_heads,batch_size,isl,tp_size,step,latency\n";
     let row = |kernel: &str, latency: f64| {
         format!(
@@ -52,7 +52,7 @@ fn a_row_in_two_buckets_has_rivals_in_each_but_they_are_none_to_each_other() {
 }
 
 #[test]
-fn a_guard_of_the_loader_is_told_before_the_load_fails() {
+fn rows_that_make_the_load_fail_are_an_error() {
     let header = "framework,version,device,op_name,kernel_source,model,architecture,mla_dtype,kv_cache_dtype,gemm_type,num_heads,batch_size,isl,tp_size,step,compress_ratio,latency\n";
     let row = |heads: u32, tp: u32| {
         format!(
@@ -72,7 +72,7 @@ fn a_guard_of_the_loader_is_told_before_the_load_fails() {
 }
 
 #[test]
-fn what_changes_the_rules_is_said_and_a_rule_made_an_info_fails_nothing() {
+fn changed_rules_are_listed_and_a_rule_with_severity_info_never_fails_the_run() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (1, 0.5)]));
     let rule = std::fs::read_to_string("rules/duplicate-key.yaml").unwrap();
@@ -101,7 +101,7 @@ fn what_changes_the_rules_is_said_and_a_rule_made_an_info_fails_nothing() {
 }
 
 #[test]
-fn of_two_equal_tables_the_one_that_came_later_is_the_copy() {
+fn the_later_of_two_equal_tables_is_the_copy() {
     let tree = Tree::new();
     // Nothing in the rows names where they were measured.
     let header = "op_name,kernel_source,gemm_dtype,m,n,k,latency\n".to_owned();
@@ -130,7 +130,7 @@ fn of_two_equal_tables_the_one_that_came_later_is_the_copy() {
 }
 
 #[test]
-fn what_a_sidecar_declares_is_quoted_and_does_not_explain_a_slow_slice() {
+fn a_sidecar_note_is_quoted_and_does_not_explain_a_slow_slice() {
     let tree = Tree::new();
     let rows = |factor: f64| -> String {
         let row = |m: u64| {

@@ -5,7 +5,7 @@ use crate::common::snapshot::{message, shown};
 use crate::common::{self, SHIPPED, Tree, gemm, run};
 
 #[test]
-fn a_commit_and_the_files_checked_out_from_it_read_alike() {
+fn a_commit_and_its_checked_out_files_give_the_same_report() {
     let tree = faulty();
     tree.gemm("moe_perf.parquet", SHIPPED);
     tree.commit();
@@ -46,7 +46,7 @@ fn a_commit_and_the_files_checked_out_from_it_read_alike() {
 
 /// A file of settings counts where the commit that is named has it, whatever is judged.
 #[test]
-fn settings_come_from_the_commit_that_is_named() {
+fn settings_are_read_from_the_named_commit() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", gemm(&[(1, 0.5), (2, -0.7)]));
     tree.file("traces/new/experiment_metrics.csv", "");
@@ -78,7 +78,7 @@ fn settings_come_from_the_commit_that_is_named() {
 }
 
 #[test]
-fn since_judges_what_changed() {
+fn since_judges_only_changed_tables() {
     let tree = faulty();
     let base = tree.commit();
     tree.file(
@@ -97,7 +97,7 @@ fn since_judges_what_changed() {
 }
 
 #[test]
-fn refs_that_are_no_commit_say_what_they_are() {
+fn a_ref_that_is_not_a_commit_is_refused_with_its_kind() {
     let tree = clean();
     tree.git(&["init", "-q"]);
     let unborn = tree.validate(&["--ref", "HEAD"]);
@@ -137,7 +137,7 @@ fn refs_that_are_no_commit_say_what_they_are() {
 }
 
 #[test]
-fn a_shallow_clone_is_judged_and_says_what_history_it_lacks() {
+fn a_shallow_clone_is_judged_and_its_missing_history_is_noted() {
     let tree = faulty();
     let base = tree.commit();
     tree.file(
@@ -161,7 +161,7 @@ fn a_shallow_clone_is_judged_and_says_what_history_it_lacks() {
 }
 
 #[test]
-fn lfs_objects_of_the_store_stand_for_their_pointers() {
+fn local_lfs_objects_are_read_in_place_of_their_pointers() {
     use sha2::Digest;
     let tree = Tree::new();
     let table = gemm(&[(1, 0.5), (2, -1.0)]);
@@ -185,7 +185,7 @@ fn lfs_objects_of_the_store_stand_for_their_pointers() {
 }
 
 #[test]
-fn since_sees_what_was_deleted_and_what_sidecars_say() {
+fn since_reports_deleted_tables_and_reads_all_sidecars() {
     let meta = |rows: &str| {
         format!(
             "schema_version: 1\nruntime: {{framework: vllm, version: 0.24.0}}\ntables:\n  gemm_perf: {{status: complete{rows}}}\n"
@@ -215,7 +215,7 @@ fn since_sees_what_was_deleted_and_what_sidecars_say() {
 }
 
 #[test]
-fn every_data_directory_is_judged_or_told() {
+fn every_data_folder_is_judged_or_reported() {
     // A data_dir that is not there, while data goes by the system's name.
     let typo = clean();
     typo.file("systems/h200_sxm.yaml", common::H200.replace("../data/h200_sxm", "data/h200"));
@@ -240,7 +240,7 @@ fn every_data_directory_is_judged_or_told() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_in_place_of_the_data_is_told() {
+fn a_link_in_place_of_the_data_is_a_finding() {
     let tree = Tree::new();
     std::os::unix::fs::symlink("/nowhere", tree.path().join("systems/data")).unwrap();
     let run = tree.validate(&["--format", "json"]);
@@ -248,7 +248,7 @@ fn a_link_in_place_of_the_data_is_told() {
 }
 
 #[test]
-fn what_git_ignores_is_no_database() {
+fn files_ignored_by_git_are_not_part_of_the_database() {
     let tree = faulty();
     tree.file("build/systems/h200_sxm.yaml", common::H200);
     tree.file(".gitignore", "/build\n");
@@ -264,7 +264,7 @@ fn what_git_ignores_is_no_database() {
 }
 
 #[test]
-fn data_beside_systems_that_no_system_names_is_told() {
+fn data_that_no_system_names_is_reported() {
     let tree = Tree::new();
     tree.file("systems/h200_sxm.yaml", common::H200);
     let table = gemm(&[(1, 0.5)]);

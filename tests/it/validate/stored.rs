@@ -167,7 +167,7 @@ fn codecs_that_the_loader_lacks_are_errors() {
 
 /// Another loader, another file of facts.
 #[test]
-fn an_overlay_says_what_another_loader_opens() {
+fn a_loader_overlay_declares_the_types_that_another_loader_reads() {
     let tree = Tree::new();
     let mut all = columns();
     all[9].1 = ints([0.5f32, 0.6, 0.7]);

@@ -60,7 +60,7 @@ fn rules(place: &str, text: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_further_column_or_a_null_is_refused_where_the_loader_refuses_it() {
+fn an_extra_column_or_a_null_is_an_error_if_the_loader_refuses_it() {
     let fixture = include_str!("../fixtures/tables/sglang_prefill_attention_sequence_perf.csv");
     let lines: Vec<&str> = fixture.lines().skip(1).collect();
     let place = &lines[0][2..];
@@ -78,7 +78,7 @@ fn a_further_column_or_a_null_is_refused_where_the_loader_refuses_it() {
 }
 
 #[test]
-fn a_dtype_that_other_tables_spell_in_other_letters_is_an_error() {
+fn a_dtype_spelled_with_other_letters_than_in_other_tables_is_an_error() {
     let tree = Tree::new();
     let rows = gemm(&[(1, 0.5), (2, 0.6)]);
     let upper = |from: &str, to: &str| rows.replace("0.24.0", "0.25.0").replace(from, to);

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outlier_recurs_where_the_same_points_show_it() {
+    fn an_outlier_recurs_in_a_table_where_the_same_point_differs_from_its_neighbours() {
         let (point, axis) = around([1.0, 1.0, 5.0, 1.0, 1.0]);
         let recurs = |there| is_outlier_in(&table(there), point, &[axis], true, 2.0);
         assert!(recurs([2.0, 2.0, 6.0, 2.0, 2.0]));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bend_recurs_only_the_same_way() {
+    fn a_deviation_recurs_only_in_the_same_direction() {
         let (point, axis) = around([1.0, 1.0, 2.0, 1.0, 1.0]);
         let bent = ComparedDeviation { point, slow: true, least: 1.3, neighbours: &[axis] };
         let groups = Vec::new();

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_is_what_references_have_and_no_source_serves() {
+    fn a_key_is_missing_if_references_have_it_and_no_source_serves_it() {
         let (own, donor) = (sketch(&[1, 5], u64::MAX), sketch(&[2, 9], u64::MAX));
         let (a, b) = (sketch(&[1, 2, 3, 5], u64::MAX), sketch(&[3, 4], u64::MAX));
         let reference = |system, sketch| KeyReference {
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_least_end_nothing_is_known() {
+    fn keys_beyond_the_shorter_sketch_are_not_missing() {
         let own = sketch(&[1], 10);
         let other = sketch(&[1, 7, 20], u64::MAX);
         let reference = KeyReference { system: None, version: "2", sketches: vec![&other] };

@@ -130,21 +130,21 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_is_named_by_its_values() {
+    fn a_missing_slice_is_named_by_its_values() {
         assert_eq!(found(|p| p[0] == 1), [vec![(0, vec![1])]]);
         assert_eq!(found(|p| p[1] == 1 || p[1] == 3), [vec![(1, vec![1, 3])]]);
         assert_eq!(found(|p| p[0] == 1 && p[1] == 2), [vec![(0, vec![1]), (1, vec![2])]]);
     }
 
     #[test]
-    fn sizes_are_missing_in_the_whole_table_or_in_a_slice() {
+    fn missing_sizes_are_found_in_a_whole_table_or_in_a_slice() {
         assert_eq!(found(|p| p[2] == 3 || p[2] >= 6), [vec![(2, vec![3, 6, 7])]]);
         assert_eq!(found(|p| p[0] == 0 && p[2] >= 5), [vec![(0, vec![0]), (2, vec![5, 6, 7])]]);
         assert_eq!(found(|p| p[1] == 0 || p[3] == 7), [vec![(1, vec![0])], vec![(3, vec![7])]]);
     }
 
     #[test]
-    fn what_is_served_in_part_is_not_missing_together() {
+    fn keys_of_a_partly_served_slice_are_not_missing_together() {
         assert!(found(|p| (p[1] * 37 + p[2] * 11 + p[3] * 5) % 23 == 0).is_empty(), "scattered");
         assert!(found(|p| p[2] >= 6 && p[3] >= 6).is_empty(), "a corner of two axes");
         assert!(found(|_| true).is_empty(), "the whole table");

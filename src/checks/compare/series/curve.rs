@@ -271,14 +271,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_latency_of_a_repeated_key_counts() {
+    fn a_repeated_key_has_its_first_latency() {
         let own = KeyLatencies::of([(7, 1.0), (9, 2.0), (9, 3.0)].into_iter());
         assert_eq!([7, 9].map(|key| own.get(key)), [Some(1.0), Some(2.0)]);
         assert!(!own.are_of_each(3));
     }
 
     #[test]
-    fn a_latency_of_0_is_none() {
+    fn a_latency_of_zero_is_not_a_latency() {
         let own = KeyLatencies::of([(1, 0.0), (2, 0.5)].into_iter());
         assert_eq!([1, 2].map(|key| own.get(key)), [None, Some(0.5)]);
         assert!(!own.are_of_each(2) && own.are_of_each(1), "a row has no latency");

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_stands_out_along_every_axis_or_not_at_all() {
+    fn a_point_is_an_outlier_only_if_it_is_one_along_every_axis() {
         let spike = found(&grid(|m, n| if (m, n) == (512, 2048) { 30.0 } else { 1.0 }, |_| {}));
         assert_eq!(spike.len(), 1);
         // m and n each show a factor of 30 / 2. k has a single value and shows nothing.
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_rows_does_not_matter() {
+    fn outliers_do_not_depend_on_the_order_of_rows() {
         let factor = |m, n| if (m, n) == (1024, 2048) { 0.01 } else { 1.0 };
         let (a, b) = (grid(factor, |_| {}), grid(factor, |rows| rows.reverse()));
         let (a, b) = (found(&a), found(&b));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_tell_what_growth_allows() {
+    fn an_end_of_a_series_is_an_outlier_if_growth_cannot_explain_it() {
         let ends = |m, n| match (m, n) {
             (256, 1024) => 40.0,  // slower than what follows: a spike
             (2048, 4096) => 0.01, // faster than what came before: a drop
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_point_next_to_an_end_makes_no_spike_of_it() {
+    fn a_drop_next_to_an_end_does_not_make_the_end_a_spike() {
         assert_eq!(line(&[1.0, 1.2, 1.4, 0.01, 1.8]), [(3, false)]);
         assert_eq!(line(&[1.0, 0.01, 1.4, 1.6, 1.8]), [(1, false)]);
         // A last point that is slower than the whole series is a spike.
@@ -145,14 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn slow_points_side_by_side_do_not_hide_each_other() {
+    fn adjacent_slow_points_are_both_spikes() {
         assert_eq!(line(&[1.0, 1.2, 30.0, 33.0, 1.6, 1.8]), [(2, true), (3, true)]);
         // A kernel's steps, first up and then down.
         assert_eq!(line(&[1.0, 1.2, 6.0, 6.2, 1.6, 1.8]), []);
     }
 
     #[test]
-    fn a_slow_second_point_makes_no_drop_of_the_first() {
+    fn a_slow_second_point_does_not_make_the_first_a_drop() {
         // A sweep of experts: one token, then a disturbed measurement at two.
         let slow = |m, _| if m == 512 { 12.0 } else { 1.0 };
         assert!(found(&grid(slow, |_| {})).iter().all(Outlier::spike));
@@ -162,13 +162,13 @@ mod tests {
     }
 
     #[test]
-    fn a_level_between_two_slow_points_is_no_drop() {
+    fn points_between_two_slow_points_are_not_drops() {
         let slow = |m, _| if m == 512 || m == 2048 { 40.0 } else { 1.0 };
         assert!(found(&grid(slow, |_| {})).iter().all(Outlier::spike));
     }
 
     #[test]
-    fn points_on_the_line_between_their_neighbours_do_not_bend() {
+    fn points_on_the_line_between_their_neighbours_do_not_deviate() {
         let bends = |times: &[f64]| -> Vec<(u32, bool)> {
             let row = |(n, time): (usize, &f64)| format!("bfloat16,{},64,64,{time}", 256 << n);
             let rows: Vec<String> = times.iter().enumerate().map(row).collect();
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_points_at_one_place_the_fastest_counts() {
+    fn the_fastest_of_several_points_with_one_key_is_compared() {
         let twice = |order: fn(&mut Vec<String>)| {
             found(&grid(
                 |_, _| 1.0,

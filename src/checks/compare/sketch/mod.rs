@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn sketches_share_the_keys_that_both_tables_have() {
+    fn two_sketches_share_the_keys_below_the_end_of_both() {
         let a = sketch(&[(1, 0.1), (4, 0.4), (9, 0.9)], u64::MAX);
         let b = sketch(&[(1, 0.2), (5, 0.5)], 6);
         // Above the hash 6 the other table may have the key although its sketch does not.

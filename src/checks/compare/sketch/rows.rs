@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sketch_is_taken_of_the_columns_that_it_names() {
+    fn a_sketch_reads_only_the_columns_that_it_names() {
         let specs = Specs::embedded().unwrap();
         let [system, backend, version] = ["h200_sxm", "trtllm", "1.2.0"].map(str::to_owned);
         let place = Place { system, family: None, backend, version };

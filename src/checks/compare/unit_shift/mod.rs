@@ -339,7 +339,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_two_references_both_must_be_off() {
+    fn a_unit_shift_needs_both_of_two_references_to_differ() {
         assert_eq!(middle(&mut [6.9]), Some(6.9));
         assert_eq!(middle(&mut [6.9, 0.1]), Some(0.1));
         assert_eq!(middle(&mut [6.9, -6.9]), Some(0.0));

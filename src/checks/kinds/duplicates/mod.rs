@@ -271,7 +271,7 @@ mod tests {
 
     /// Synthetic: groups of any spread, many of one spread.
     #[test]
-    fn the_worst_groups_come_first_in_their_order() {
+    fn the_groups_of_copies_with_the_largest_spread_are_listed_first() {
         let mut random = Random::new(4);
         for count in [0, 1, 2, LOOKED_AT, 3 * LOOKED_AT] {
             let group = |row: usize| KeyCopies {

@@ -124,7 +124,7 @@ mod tests {
     use super::same_version;
 
     #[test]
-    fn builds_of_a_version_are_that_version() {
+    fn local_builds_of_a_version_count_as_that_version() {
         for (row, dir, same) in [
             ("0.24.0", "0.24.0", true),
             ("0.24.0+cu130", "0.24.0", true),

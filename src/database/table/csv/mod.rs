@@ -239,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn types_come_from_the_cells_but_a_version_stays_text() {
+    fn column_types_follow_from_the_cells_but_a_version_is_text() {
         let t = table("version,m,latency,graph\n0.19,1,0.5,True\n0.19,2,1,False\n").unwrap();
         let kinds: Vec<&str> = t.columns().map(|(_, c)| c.kind_name()).collect();
         assert_eq!(kinds, ["text", "int", "number", "bool"]);
     }
 
     #[test]
-    fn bom_and_crlf_are_fine() {
+    fn a_byte_order_mark_and_crlf_line_ends_are_accepted() {
         let t = table("\u{feff}m,latency\r\n1,0.5\r\n").unwrap();
         assert_eq!((t.rows, t.column("m").unwrap().number(0)), (1, 1.0));
     }
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_of_another_type_costs_its_row_and_not_its_column() {
+    fn a_cell_of_another_type_removes_its_row_and_not_its_column() {
         let t = table(
             "m,latency,graph\n1,0.5,True\n\n2,abc,True\n3,0.7,maybe\n4,0.8,False\n5,1,True\n",
         );
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_that_are_not_text_are_torn_rows() {
+    fn cells_that_are_not_utf_8_are_torn_rows() {
         let filler = "a,0.5\n".repeat(1000);
         let torn = |cell: &[u8]| {
             let row = [b"\n".as_slice(), cell, b",0.5\n"].concat();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_table_is_unreadable() {
+    fn a_binary_file_or_a_repeated_column_is_unreadable() {
         assert!(matches!(table("m,m\n1,2\n"), Err(TableFault::Unreadable(_))));
         assert!(matches!(decode(b"\0\0\0", &|_| None), Err(TableFault::Unreadable(_))));
         let long = format!("m\n{}\n", "1".repeat(LONGEST_LINE + 1));

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn ones_are_counted_in_both_kinds_of_runs() {
+    fn ones_are_counted_in_repeated_and_in_packed_runs() {
         // Six ones, then five of the eight bits 0b0000_0101.
         let bytes = [12, 1, 3, 0b1110_0101];
         assert_eq!(ones(&bytes, 6), Some(6));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_indices_are_walked_to_their_end() {
+    fn runs_of_indices_are_read_to_their_end() {
         let mut seen = Vec::new();
         let rest = runs(&[8, 3, 3, 0xff, 0xff, 0xff, 7], 3, 12, |run| {
             seen.push(run);

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_met_in_order_or_not_at_all() {
+    fn codes_in_order_of_appearance_are_recognized() {
         assert_eq!(met_in_order(&[0, 0, 1, 0, 2, 1]), Some(3));
         assert_eq!(met_in_order(&[0, 2, 1]), None);
         assert_eq!(met_in_order(&[1]), None);
@@ -142,7 +142,7 @@ mod tests {
 
     /// Synthetic: dictionaries of two row groups, the second in another order.
     #[test]
-    fn codes_are_of_names_in_the_order_in_which_cells_first_hold_them() {
+    fn names_are_coded_in_the_order_in_which_cells_first_have_them() {
         let array = |names: &[&str], indices: &[u32]| {
             let names = Utf8ViewArray::from_slice_values(names);
             let keys = PrimitiveArray::from_vec(indices.to_vec());

@@ -163,7 +163,7 @@ mod tests {
     const ONE: &str = "schema_version: 1\nruntime: {framework: vllm, version: 0.24.0}\ntables:\n";
 
     #[test]
-    fn schema_1_gets_a_comment_at_the_table_s_entry() {
+    fn a_merge_into_a_sidecar_of_schema_1_adds_a_comment_at_the_table_s_entry() {
         let text = format!(
             "{ONE}  gemm_perf:\n    # before\n    status: complete\n  moe_perf: {{status: complete}}\n"
         );
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn schema_2_gets_an_event() {
+    fn a_merge_into_a_sidecar_of_schema_2_adds_an_event() {
         let two = "schema_version: 2\nruntime: {framework: vllm, version: 0.24.0}\ntables:\n  gemm_perf:\n    rows: 9\n    status: complete\n    collections:\n    - collector_ref: 'a'\n      collector_hash: 'b'\n      case_plan_hash: 'c'\n      collected_at: '2017-01-01'\n      rows: 9\n      status: complete\n  moe_perf:\n    rows: 1\n";
         let new = with_event(two, &event()).unwrap().unwrap();
         let added = "    - collector_ref: 'unknown'\n      collector_hash: 'unknown'\n      case_plan_hash: 'sha256:00ff'\n      collected_at: '2017-08-17'\n      rows: 2\n      status: complete\n";

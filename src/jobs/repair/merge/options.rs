@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_chooses_among_rows_of_the_table_and_the_run() {
+    fn the_merge_policy_chooses_among_rows_of_the_table_and_of_the_run() {
         let latency = [3.0, 1.0, 2.0, 1.0];
         let all = [0, 1, 2, 3];
         assert_eq!(MergePolicy::Last.choose(&all, &latency), 3);

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_lost_shards() {
+    fn missing_shard_numbers_are_listed() {
         let lost = |names: &[&str], of| {
             let lost = lost(&shards(names), of)?;
             Some(lost.strip_suffix("; --incomplete merges without them").unwrap().to_owned())

@@ -26,7 +26,7 @@ fn judged(system: &str, table: &str, op: &str, columns: &str, row: &str) -> Opti
 }
 
 #[test]
-fn an_all_to_all_over_nodes_passes_the_network_card() {
+fn an_all_to_all_between_nodes_is_bounded_by_the_network_card() {
     let columns = "nccl_dtype,num_gpus,message_size,latency";
     let of = |system: &str, op: &str, gpus: u32, latency: f64| {
         let row = format!("NCCL,half,{gpus},1000000000,{latency}");
@@ -46,7 +46,7 @@ fn an_all_to_all_over_nodes_passes_the_network_card() {
 }
 
 #[test]
-fn a_node_without_its_number_of_gpus_is_named_where_the_card_is_not_judged() {
+fn a_system_without_gpus_per_node_is_named_if_the_network_bound_is_unknown() {
     let columns = "nccl_dtype,num_gpus,message_size,latency";
     let tree = tree("h200_sxm", "nccl_perf", "alltoall", columns, "NCCL,half,16,1000000000,15");
     let facts = std::fs::read_to_string(tree.path().join("systems/h200_sxm.yaml")).unwrap();
@@ -56,7 +56,7 @@ fn a_node_without_its_number_of_gpus_is_named_where_the_card_is_not_judged() {
 }
 
 #[test]
-fn a_prefill_that_only_another_rate_than_its_label_s_explains_is_a_warning() {
+fn a_prefill_faster_than_the_rate_of_its_labelled_dtype_is_a_warning() {
     let columns = "mla_dtype,kv_cache_dtype,num_heads,batch_size,isl,tp_size,step,latency";
     let of = |dtypes: &str, latency: f64| {
         let row = format!("default,{dtypes},128,8,16384,1,0,{latency}");
@@ -144,7 +144,7 @@ const CASES: &[BoundCase] = &[
 ];
 
 #[test]
-fn a_row_below_each_bound_is_a_warning_and_one_above_it_is_none() {
+fn a_row_below_a_bound_is_a_warning_and_a_row_above_it_has_no_finding() {
     for (table, columns, row, below, above) in CASES {
         let of = |time: &str| judged("h200_sxm", table, "pre", columns, &row.replace('T', time));
         assert_eq!(of(below).as_deref(), Some("warning"), "{table}");
@@ -153,7 +153,7 @@ fn a_row_below_each_bound_is_a_warning_and_one_above_it_is_none() {
 }
 
 #[test]
-fn an_mlp_below_its_arithmetic_is_an_error() {
+fn an_mlp_below_its_arithmetic_bound_is_an_error() {
     let of = |time: &str| {
         let (columns, row) = (
             "quant_type,num_token,hidden_size,intermediate_size,avg_ms",
@@ -167,7 +167,7 @@ fn an_mlp_below_its_arithmetic_is_an_error() {
 }
 
 #[test]
-fn the_rule_names_exactly_the_tables_that_have_no_bound() {
+fn the_speed_of_light_rule_names_exactly_the_tables_without_a_bound() {
     let rules = Rules::with_examples(&Library::embedded()).unwrap();
     let rule = rules.all().find(|rule| rule.id == "below-speed-of-light").unwrap();
     let said = rule.details.join(" ");

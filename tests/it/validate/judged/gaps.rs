@@ -4,7 +4,7 @@ use super::{severity, told};
 use crate::common::Tree;
 
 #[test]
-fn a_table_of_next_to_nothing_is_told_whatever_is_served_beside_it() {
+fn a_nearly_empty_table_is_a_finding_although_other_versions_serve_its_keys() {
     let rows = |keys: std::ops::RangeInclusive<u64>, version: &str| {
         let rows: Vec<(u64, f64)> = keys.map(|m| (m, 0.05 + m as f64 / 100.0)).collect();
         crate::common::gemm(&rows).replace("0.24.0", version)
@@ -25,7 +25,7 @@ fn a_table_of_next_to_nothing_is_told_whatever_is_served_beside_it() {
 }
 
 #[test]
-fn a_ragged_slice_is_told_beside_full_ones() {
+fn an_incomplete_slice_among_complete_ones_is_a_finding() {
     let rows = |fp8: u64, version: &str| {
         let row = |dtype: &str, m: u64| {
             format!(
@@ -47,7 +47,7 @@ fn a_ragged_slice_is_told_beside_full_ones() {
 }
 
 #[test]
-fn a_ladder_of_a_third_of_the_sizes_is_reported() {
+fn a_series_with_a_third_of_the_sizes_of_others_is_a_finding() {
     let ladders = |of: [&[u64]; 4]| {
         let row = |n: usize, m: u64| {
             let latency = 0.05 + m as f64 / 1000.0;
@@ -66,7 +66,7 @@ fn a_ladder_of_a_third_of_the_sizes_is_reported() {
 }
 
 #[test]
-fn memory_excuses_the_high_end_of_a_ladder_only() {
+fn memory_explains_only_missing_large_sizes_of_a_series() {
     let batches: Vec<u64> = (0..11).map(|power| 1 << power).collect();
     let ladders = |short: &[u64]| {
         let mut rows = "framework,version,device,op_name,kernel_source,mla_dtype,kv_cache_dtype,num_heads,batch_size,isl,tp_size,step,latency\n".to_owned();
@@ -88,7 +88,7 @@ fn memory_excuses_the_high_end_of_a_ladder_only() {
 }
 
 #[test]
-fn what_a_machine_s_kernels_cannot_run_is_a_limit_with_its_source() {
+fn limits_of_kernels_name_their_source() {
     let specs = perfdb_gate::specs::Specs::embedded().unwrap();
     let limits = [
         "fp8-block-on-sm120",
@@ -190,7 +190,7 @@ fn sizes_of_a_slice_are_a_hole_and_scattered_keys_are_an_info() {
 }
 
 #[test]
-fn slices_of_another_generation_are_its_choice() {
+fn slices_that_only_another_gpu_generation_has_are_not_missing() {
     let of = |system: &str| {
         let tree = Tree::new();
         for name in [system, "h100_sxm", "b200_sxm"] {
@@ -217,7 +217,7 @@ fn slices_of_another_generation_are_its_choice() {
 }
 
 #[test]
-fn a_distribution_is_no_choice_of_a_generation() {
+fn a_missing_distribution_is_not_explained_by_the_gpu_generation() {
     let tree = Tree::new();
     for name in ["a100_sxm", "h100_sxm", "b200_sxm"] {
         let facts = std::fs::read_to_string(format!("systems/{name}.yaml")).unwrap();
@@ -245,7 +245,7 @@ fn a_distribution_is_no_choice_of_a_generation() {
 }
 
 #[test]
-fn a_row_of_size_zero_is_not_told_as_faster_than_light() {
+fn a_row_of_size_zero_is_not_below_the_speed_of_light() {
     let tree = Tree::new();
     tree.file(
         "systems/data/h200_sxm/vllm/0.24.0/gemm_perf.txt",

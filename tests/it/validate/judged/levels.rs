@@ -38,7 +38,7 @@ fn deviations(tree: &Tree) -> Vec<String> {
 const NOTHING: [&str; 0] = [];
 
 #[test]
-fn most_of_three_references_must_be_faster() {
+fn a_slow_level_needs_most_of_three_references_to_be_faster() {
     let of = |factor: f64| {
         let tree = Tree::new();
         references(&tree, "h200_sxm");
@@ -56,7 +56,7 @@ fn most_of_three_references_must_be_faster() {
 }
 
 #[test]
-fn a_directory_whose_rows_name_the_same_version_is_not_another_version() {
+fn a_folder_whose_rows_name_the_same_version_is_not_a_reference() {
     let tree = Tree::new();
     level(&tree, ["h200_sxm", "sglang", "0.5.14"], 1.0, "default");
     level(&tree, ["h200_sxm", "trtllm", "1.3.0"], 0.9, "default");
@@ -66,7 +66,7 @@ fn a_directory_whose_rows_name_the_same_version_is_not_another_version() {
 }
 
 #[test]
-fn a_level_that_other_systems_show_is_not_the_tables() {
+fn a_slow_level_that_other_systems_share_is_not_a_finding() {
     let of = |other: &str, there: f64| {
         let tree = Tree::new();
         let yaml = std::fs::read_to_string(format!("systems/{other}.yaml")).unwrap();

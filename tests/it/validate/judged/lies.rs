@@ -62,7 +62,7 @@ fn judged(sweep: &Sweep, rule: &str) -> Option<(String, String)> {
 }
 
 #[test]
-fn every_second_point_on_a_line_is_drawn() {
+fn a_series_with_every_second_point_on_a_line_is_synthetic() {
     assert_eq!(judged(&Sweep::measured(1), "synthetic-rows"), None);
     let (severity, message) = judged(&Sweep::measured(1).drawn(0.0), "synthetic-rows").unwrap();
     assert_eq!(severity, "warning");
@@ -70,7 +70,7 @@ fn every_second_point_on_a_line_is_drawn() {
 }
 
 #[test]
-fn a_factor_hides_no_copy_and_another_run_is_not_one() {
+fn a_scaled_copy_is_found_and_a_rerun_is_not_a_copy() {
     let of = |other: &Sweep| {
         let tree = Tree::new();
         tree.file(&path("0.23.0"), Sweep::measured(1).text("0.23.0"));
@@ -93,7 +93,7 @@ fn a_factor_hides_no_copy_and_another_run_is_not_one() {
 }
 
 #[test]
-fn power_that_no_meter_reads_is_told_by_what_it_is_like() {
+fn implausible_power_readings_are_reported_with_their_pattern() {
     let of = |power: &mut dyn FnMut(f64) -> f64| {
         let sweep = Sweep::measured(1);
         let mut text = GEMM.replace("latency", "latency,power,power_limit");
@@ -135,7 +135,7 @@ fn power_that_no_meter_reads_is_told_by_what_it_is_like() {
 }
 
 #[test]
-fn a_dtype_that_is_another_one_times_a_factor_is_reported() {
+fn a_dtype_that_is_a_scaled_copy_of_another_dtype_is_reported() {
     let tree = |drawn: f64| {
         let row = |dtype: &str, m: u64, latency: f64| {
             format!("VLLM,0.24.0,NVIDIA H200,gemm,cutlass,{dtype},{m},128,128,{latency}\n")

@@ -34,7 +34,7 @@ fn severity(tree: &Tree, rule: &str) -> Option<String> {
 }
 
 #[test]
-fn with_an_fp8_cache_the_bound_is_the_faster_dtype_s() {
+fn with_an_fp8_cache_the_bound_uses_the_rate_of_the_faster_dtype() {
     let prefill = |system: &str, latency: f64| {
         let tree = blackwell();
         let row = format!(
@@ -53,7 +53,7 @@ fn with_an_fp8_cache_the_bound_is_the_faster_dtype_s() {
 }
 
 #[test]
-fn a_decode_beyond_the_memory_bandwidth_is_an_error_where_no_cache_explains_it() {
+fn a_decode_above_the_memory_bandwidth_is_an_error_unless_a_cache_explains_it() {
     let decode = |latency: f64| {
         let tree = blackwell();
         let row = format!(
@@ -72,7 +72,7 @@ fn a_decode_beyond_the_memory_bandwidth_is_an_error_where_no_cache_explains_it()
 }
 
 #[test]
-fn a_fast_point_at_the_level_of_its_peers_is_no_drop() {
+fn a_fast_point_with_the_latency_of_its_peers_is_not_a_drop() {
     let rows = |version: &str, middle: f64, others: f64| {
         let rows: Vec<(u64, f64)> =
             (1..=9).map(|m| (m, if m == 5 { middle } else { others })).collect();
@@ -106,7 +106,7 @@ fn chains(latency: impl Fn(u64, u64) -> f64) -> String {
 }
 
 #[test]
-fn sweeps_that_meet_by_design_are_infos_until_many_contradict() {
+fn copies_of_overlapping_sweeps_are_infos_until_many_contradict() {
     let of = |text: String| {
         let tree = Tree::new();
         tree.file("systems/data/h200_sxm/sglang/0.5.14/context_mla_perf.txt", text);
@@ -135,7 +135,7 @@ fn copies_that_reruns_explain_are_a_warning_not_an_error() {
 }
 
 #[test]
-fn models_of_other_native_heads_share_no_key() {
+fn models_with_different_native_heads_share_no_key() {
     let header = "framework,version,device,op_name,kernel_source,model,architecture,mla_dtype,kv_cache_dtype,gemm_type,num_heads,batch_size,isl,tp_size,step,latency\n";
     let row = |model: &str| {
         format!(
@@ -155,7 +155,7 @@ fn models_of_other_native_heads_share_no_key() {
 }
 
 #[test]
-fn a_row_without_a_power_reading_is_no_error_and_its_share_is_told() {
+fn rows_without_power_are_not_an_error_and_their_share_is_reported() {
     let of = |rows: &str| {
         let tree = Tree::new();
         let header = "framework,version,device,op_name,kernel_source,gemm_dtype,m,n,k,latency,power,power_limit\n";
@@ -177,7 +177,7 @@ fn a_row_without_a_power_reading_is_no_error_and_its_share_is_told() {
 }
 
 #[test]
-fn power_that_is_zero_where_the_time_is_is_an_info() {
+fn zero_power_at_zero_latency_is_an_info() {
     let header = "framework,version,device,op_name,kernel_source,quant_dtype,m,k,latency,power,power_limit\n";
     let row = |m: u32, rest: &str| {
         format!("VLLM,0.24.0,NVIDIA H200,compute_scale,default,fp8,{m},128,{rest}\n")
@@ -193,7 +193,7 @@ fn power_that_is_zero_where_the_time_is_is_an_info() {
 }
 
 #[test]
-fn a_fast_end_of_every_axis_is_no_drop() {
+fn a_point_that_is_fast_at_the_end_of_every_axis_is_not_a_drop() {
     let moe = |backend: &str, first: f64| {
         let header = "framework,version,device,op_name,kernel_source,moe_dtype,num_tokens,hidden_size,inter_size,topk,num_experts,moe_tp_size,moe_ep_size,distribution,latency\n";
         let row = |tokens: u32| {

@@ -37,7 +37,7 @@ fn kernel(row: usize, need: f64, share: f64) -> f64 {
 }
 
 #[test]
-fn rows_of_a_slow_card_are_reported() {
+fn rows_of_a_slow_gpu_are_reported() {
     let with = |stride: usize, factor: f64| {
         gemm(|row, _, need| {
             kernel(row, need, 0.01) * if row % stride == 4 % stride { factor } else { 1.0 }
@@ -54,7 +54,7 @@ fn rows_of_a_slow_card_are_reported() {
 }
 
 #[test]
-fn noise_slow_sizes_and_scattered_slow_rows_are_not_a_card() {
+fn noise_slow_sizes_and_scattered_slow_rows_are_not_a_slow_gpu() {
     assert_eq!(gemm(|row, _, need| kernel(row, need, 0.3)), None, "noise");
     let slow_size = |row, m, need| kernel(row, need, 0.01) * if m == 2048 { 1.4 } else { 1.0 };
     assert_eq!(gemm(slow_size), None, "every 13th row is one size");
@@ -68,7 +68,7 @@ fn noise_slow_sizes_and_scattered_slow_rows_are_not_a_card() {
 }
 
 #[test]
-fn a_column_that_names_the_card_is_read() {
+fn a_column_that_names_the_gpu_is_read() {
     let with = |slow: bool| {
         let mut rows = GEMM.replace(",latency", ",gpu_id,latency");
         for row in 0..120_usize {

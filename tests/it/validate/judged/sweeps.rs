@@ -34,7 +34,7 @@ fn work(heads: u64, isl: u64) -> f64 {
 }
 
 #[test]
-fn a_flat_table_is_blamed_and_not_its_fast_sibling() {
+fn a_flat_table_is_reported_and_its_fast_peer_is_not() {
     let graph = || module("VLLM", "0.24.0", |heads, isl| 0.03 + work(heads, isl));
     let eager = |floor: f64| module("SGLang", "0.5.14", move |heads, isl| floor + work(heads, isl));
     let both = |floor: f64| {
@@ -117,7 +117,7 @@ fn a_window_that_the_kernel_ignores_is_reported() {
 }
 
 #[test]
-fn a_cliff_at_the_end_of_many_series_is_reported() {
+fn a_sudden_rise_at_the_end_of_many_series_is_reported() {
     let decode = |cliff: f64, grows: bool, ends: &[u64]| {
         let mut rows = "framework,version,device,op_name,kernel_source,mla_dtype,kv_cache_dtype,num_heads,batch_size,isl,tp_size,step,latency\n".to_owned();
         for (number, step) in (0..18).map(|number| 63 + 1024 * number).enumerate() {

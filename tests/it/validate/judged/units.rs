@@ -63,7 +63,7 @@ fn a_time_above_an_hour_is_an_error_with_or_without_a_spec() {
 }
 
 #[test]
-fn a_slice_far_above_every_peer_and_its_bound_is_an_error_whatever_the_factor() {
+fn a_slice_far_above_every_peer_and_its_bound_is_an_error_for_any_factor() {
     for factor in [150.0, 1e4] {
         assert_eq!(errors(&slower(3, factor)).len(), 1, "{factor}");
         assert_eq!(errors(&slower(2, factor)).len(), 1, "{factor} beside one peer");
@@ -74,13 +74,13 @@ fn a_slice_far_above_every_peer_and_its_bound_is_an_error_whatever_the_factor() 
 }
 
 #[test]
-fn a_slice_of_which_a_part_is_plausible_is_no_error_by_its_smallest_time() {
+fn a_slice_with_some_plausible_rows_is_a_warning_and_not_a_unit_error() {
     let part = tree(3, |row| ("bfloat16", "gemm", if row % 4 == 0 { 1.0 } else { 1e4 }));
     assert_eq!(severity(&part, "unit-shift").as_deref(), Some("warning"));
 }
 
 #[test]
-fn a_peer_that_is_too_fast_itself_makes_no_error_of_an_honest_table() {
+fn a_peer_that_is_too_fast_does_not_make_a_correct_table_an_error() {
     let tree = slower(1, 1.0);
     tree.file(&path(1), rows(1, |_| ("bfloat16", "gemm", 1e-4)));
     let run = tree.validate(&["--only", "unit-shift", "--format", "json", "--backend", "vllm"]);
@@ -92,7 +92,7 @@ fn a_peer_that_is_too_fast_itself_makes_no_error_of_an_honest_table() {
 }
 
 #[test]
-fn shifted_rows_are_new_where_a_pull_request_brings_them() {
+fn rows_in_a_wrong_unit_added_by_a_pull_request_are_new() {
     let repository = slower(3, 1.0);
     repository.commit();
     repository.file(&path(0), rows(0, |_| ("bfloat16", "gemm", 1e8)));
@@ -104,7 +104,7 @@ fn shifted_rows_are_new_where_a_pull_request_brings_them() {
 }
 
 #[test]
-fn a_dtype_that_no_list_has_is_a_warning() {
+fn a_dtype_in_no_list_is_a_warning() {
     let of = |dtype: &'static str, share: usize| {
         let named = move |row: usize| if row.is_multiple_of(share) { dtype } else { "bfloat16" };
         told(&tree(1, move |row| (named(row), "gemm", 1.0)), "key-out-of-range")
@@ -119,7 +119,7 @@ fn a_dtype_that_no_list_has_is_a_warning() {
 }
 
 #[test]
-fn an_operation_that_no_other_table_names_is_a_warning_where_three_share_another() {
+fn an_operation_name_that_differs_from_three_other_tables_is_a_warning() {
     let operation = |places, name: &'static str| {
         told(&tree(places, move |_| ("bfloat16", name, 1.0)), "header-mismatch")
     };
