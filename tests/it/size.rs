@@ -37,7 +37,7 @@ const CEILINGS: [Ceiling; 12] = [
 
 /// Lines of code that later issues may add to the total. An issue that raises the ceilings of rooms takes the same
 /// number off its allowance; what it leaves lapses. A negative number is owed: that issue gives the lines back.
-const ALLOWANCES: [(&str, isize); 1] = [("one way, plain words", -15)];
+const ALLOWANCES: [(&str, isize); 1] = [("one way, plain words", -18)];
 
 /// The maximum number of lines of a file.
 const FILE_LINES: usize = 350;

@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// Returns the comment's second line, which states whether the pull request is blocked.
+    /// Returns the comment's line that states whether the pull request is blocked.
     fn decision(report: &Report, fail_on: Option<Severity>, extras: Extras<'_>) -> String {
         let mut outcome = report.outcome(fail_on);
         if extras.smoke.is_some() {

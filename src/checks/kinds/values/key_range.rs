@@ -49,7 +49,10 @@ impl Judge for KeyRange {
         }
         let texts = spec.columns.iter().filter(|column| column.kind == ColumnKind::Text);
         let texts = texts.map(|column| column.name.as_str());
-        let holds_dtypes = |name: &&str| self.dtypes.iter().any(|end| name.ends_with(end));
+        let holds_dtypes = |name: &&str| {
+            self.dtypes.iter().any(|end| name.ends_with(end))
+                || rows.spec.dtypes.contains_key(*name)
+        };
         unknown_dtypes((&mut wrong, &mut dtypes), rows, texts.filter(holds_dtypes));
         outside_choices(&mut outside, rows);
         if let Some(require) = &spec.require {
