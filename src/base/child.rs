@@ -13,13 +13,14 @@ use tempfile::TempDir;
 
 use super::interrupt::{Leftover, RemovedOnSignal};
 
-/// Longest answer in bytes; most have a few hundred.
+/// The maximum length in bytes of a line that a child process writes; most lines have a few hundred.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// Number of lines of standard error that may wait; a process that writes more blocks until they are read.
+/// The maximum number of unread lines of standard error. A process that writes more blocks until lines are read.
 const ERRORS: usize = 10_000;
 
-/// A started process with its pipes. When it is dropped, it ends with all processes that it started.
+/// A started process with its pipes. Dropping it closes the process's input, waits at most one second for its end, and
+/// kills all processes that it started.
 pub(crate) struct Child {
     process: std::process::Child,
     pub requests: Option<ChildStdin>,
@@ -53,7 +54,7 @@ impl Child {
         Ok(Self { process, requests, answers, errors, _removed })
     }
 
-    /// The command's exit status, if it ends within one second.
+    /// Waits at most one second for the process to end and returns its exit status; `None` if it does not end.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         for _ in 0..20 {
             match self.process.try_wait() {
@@ -84,7 +85,8 @@ impl Drop for Child {
     }
 }
 
-/// Passes on a command's lines as they arrive, until the receiver is dropped. At most `most` lines wait.
+/// Reads a pipe's lines in a thread and sends them to the returned receiver until the receiver is dropped. At most
+/// `most` lines wait unread.
 fn lines_of(
     pipe: Option<impl Read + Send + 'static>,
     most: usize,

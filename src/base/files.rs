@@ -97,9 +97,9 @@ pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
     Output::new(path, text)?.place()
 }
 
-/// Creates missing folders and writes all files. Devices and pipes are written directly. If a path is a link outside
-/// of a git repository, its target is written. Every other file is written under a temporary name before the
-/// first one gets its final name, so that an error leaves none of them.
+/// Creates the `folders` and writes all `files`. Each file is written under a temporary name before the first one gets
+/// its final name, so that an error while writing leaves none of them. The target of a link outside of a git repository
+/// is written, not the link. Devices and pipes are written directly.
 ///
 /// # Errors
 ///

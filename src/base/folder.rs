@@ -148,8 +148,8 @@ pub(crate) fn unwritten(path: &Path, error: &io::Error) -> Error {
     Error::new(format!("cannot write {}: {why}", path.display()), hint)
 }
 
-/// Returns the top folder of the git repository that contains `path`, and `path` made absolute. Symbolic links above
-/// the top are followed. A link below the top does not lead to another repository. The top is `None` outside of a
+/// Returns the top folder of the innermost git repository that contains `path`, and `path` made absolute. The search
+/// goes from the root down and ends at the first symbolic link inside a repository. The top is `None` outside of a
 /// repository.
 pub(super) fn top_of(path: &Path) -> (Option<PathBuf>, PathBuf) {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -171,11 +171,11 @@ pub(super) fn top_of(path: &Path) -> (Option<PathBuf>, PathBuf) {
     (top.map(Path::to_owned), path)
 }
 
-/// Checks that no link of a git repository is on the way to an output.
+/// Checks that an output is not reached through a symbolic link inside a git repository.
 ///
 /// # Errors
 ///
-/// If the path is a link below the top of its repository, or is reached through one.
+/// If the path, or a folder between the repository's top and the path, is a symbolic link.
 pub(super) fn check_unlinked(path: &Path) -> Result<()> {
     let (Some(top), path) = top_of(path) else { return Ok(()) };
     let mut below = path.ancestors().take_while(|folder| *folder != top);

@@ -44,8 +44,8 @@ impl Drop for RemovedOnSignal {
     }
 }
 
-/// A guard: while it exists, the first Ctrl-C asks the job to finish early. It also has the time at which the job
-/// finishes, if that is limited.
+/// A guard: while it exists, the first Ctrl-C asks the job to finish early instead of ending the process. It also
+/// contains the time after which the job starts no further step, if there is a limit.
 #[derive(Debug)]
 pub(crate) struct Finishing(Option<Instant>);
 
@@ -79,7 +79,7 @@ fn left() -> MutexGuard<'static, Vec<(u64, Leftover)>> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for signals in a separate thread. The binary calls this once. If it fails, signals have their
+/// Starts a thread that waits for signals. The binary calls this once. If signals cannot be caught, they keep their
 /// default effect.
 #[cfg(unix)]
 pub fn watch() {

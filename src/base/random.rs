@@ -44,7 +44,7 @@ impl Random {
     }
 }
 
-/// The number of hashes that are tested per block.
+/// The number of hashes that [`sampled`] tests per block.
 const BLOCK: usize = 1024;
 
 /// Returns the indices of the hashes for which `is_in(index, hash)` is true, ascending. The test's result is

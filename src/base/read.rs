@@ -4,12 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
 
-/// The maximal size of a file in bytes. The public database's largest table has 1.4 MB.
+/// The maximum size in bytes of a file that is not YAML. The public database's largest table has 1.4 MB.
 const LARGEST: u64 = 128 << 20;
 /// The maximal size of a YAML file in bytes; these files are written by people.
 const LARGEST_YAML: u64 = 4 << 20;
 
-/// Returns the maximal size of a file that is read, in bytes, by the end of its path.
+/// Returns the maximum size in bytes of the file at a path. YAML files have a smaller limit than other files.
 pub(crate) fn largest(path: &str) -> u64 {
     if path.ends_with(".yaml") { LARGEST_YAML } else { LARGEST }
 }

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use super::expr::{Expr, ExprError, Lookup, Scope, Vals, Value, WholeNumbers};
 use super::words::plural;
 
-/// The formulas of a relation. Without `holds` and `equal`, every row that `filter` selects breaks it.
+/// A relation that the values of each row must satisfy. If neither `holds` nor `equal` is given, every row that
+/// `filter` selects breaks the relation.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RowRelation<'a> {
     /// The rows that are judged; `None` for all rows.
@@ -20,29 +21,29 @@ pub(crate) struct RowRelation<'a> {
     pub equal: Option<(&'a Expr, &'a Expr)>,
     /// The factor that converts the first of the equal values into the unit of the second; `None` for 1.
     pub scale: Option<f64>,
-    /// The fraction of the larger value by which the equal values may differ.
+    /// The maximum difference of the two `equal` values, as a fraction of the larger one.
     pub within: f64,
 }
 
-/// The precision of a scope's columns.
+/// The precision to which the values of a scope's columns are written.
 #[derive(Default)]
 pub(crate) struct Rounded<'a> {
-    /// Half a unit of the last digit of each value, by column. Other columns are exact.
+    /// Half a unit of the last digit of each value, by column name. Columns that are not listed are exact.
     pub half_units: BTreeMap<&'a str, Cow<'a, [f64]>>,
     /// Columns of the scope that are computed from others: the name and the formula, in the order of computation.
     pub derived: Vec<(&'a str, &'a Expr)>,
 }
 
 impl<'a> RowRelation<'a> {
-    /// The formulas of which every value must be known.
+    /// Returns the formulas whose inputs must all be known for a row to be judged.
     fn compared(&self) -> impl Iterator<Item = &'a Expr> {
         let equal = self.equal.into_iter().flat_map(|(left, right)| [left, right]);
         let own = self.filter.filter(|_| self.holds.is_none() && self.equal.is_none());
         self.holds.into_iter().chain(equal).chain(own)
     }
 
-    /// Returns the rows that break the relation, ascending. A row is only judged if all values that `holds` and
-    /// `equal` read are known; without them, all values that `filter` reads.
+    /// Returns the rows that break the relation, ascending. A row is judged only if all values that `holds` or `equal`
+    /// reads are known. If neither is given, all values that `filter` reads must be known.
     ///
     /// # Errors
     ///
@@ -83,8 +84,8 @@ impl<'a> RowRelation<'a> {
         Ok(open)
     }
 
-    /// Returns the difference of the equal values that rounding explains, per row: the sum of the changes that
-    /// half a unit of each column causes.
+    /// Returns for each of `rows` the difference between the two `equal` values that rounding may explain. It is a sum
+    /// over the columns: the change of the difference when the column's value changes by half a unit of its last digit.
     fn rounding(
         &self,
         scope: &dyn Scope,
@@ -139,7 +140,8 @@ impl Sentence {
         self.0.split('{').skip(1).map(|part| part.split_once('}').map_or(part, |(name, _)| name))
     }
 
-    /// Words the sentence about the first of several rows, whose `value` of a name is given in words.
+    /// Returns the sentence about the first of several rows, with the number of `rows`. `value` returns the row's value
+    /// of a name as text.
     pub(crate) fn of_first(&self, rows: usize, value: impl Fn(&str) -> String) -> String {
         let mut parts = self.0.split('{');
         let mut said = parts.next().unwrap_or_default().to_owned();

@@ -50,11 +50,11 @@ pub struct Interval {
     pub confidence: f64,
 }
 
-/// Returns the rank, from 1, of the lower end of a median's confidence interval. The upper end has the same
-/// rank from the other end. `None` if there are too few values for the confidence (5 or fewer at 95 %).
+/// Returns the rank of the lower end of a median's confidence interval, counted from 1. The upper end has the same
+/// rank, counted from the largest value. `None` if there are too few values for the confidence (5 or fewer at 95 %).
 ///
-/// The interval between two order statistics that inverts the sign test: David and Nagaraja, "Order
-/// Statistics" (2003), section 7.1; Conover, "Practical Nonparametric Statistics" (1999), section 3.2.
+/// The interval between two order statistics that inverts the sign test: David and Nagaraja, "Order Statistics" (2003),
+/// section 7.1; Conover, "Practical Nonparametric Statistics" (1999), section 3.2.
 fn rank(count: usize, confidence: f64) -> Option<usize> {
     let signs = Binomial::new(0.5, count as u64).ok()?;
     let outside = (1.0 - confidence) / 2.0;
@@ -83,9 +83,10 @@ pub(crate) fn median_interval(values: &[f64], confidence: f64) -> Option<Interva
     Some(Interval { low: mix(low, inner_low), high: mix(high, inner_high), confidence })
 }
 
-/// Returns a median's standard error, 1.25 times the width of the values' middle half over 1.35 √n: McGill,
-/// Tukey and Larsen, "Variations of Box Plots", The American Statistician 32 (1978). A few outliers do not
-/// change it. For a few dozen values it is steadier than the distance of two order statistics.
+/// Returns a median's standard error: 1.25 × `middle_half` / (1.35 × √`count`), where `middle_half` is the
+/// interquartile range of the values. McGill, Tukey and Larsen, "Variations of Box Plots", The American Statistician 32
+/// (1978). A few outliers do not change it. For a few dozen values it is steadier than the distance of two order
+/// statistics.
 pub(crate) fn median_error(middle_half: f64, count: usize) -> f64 {
     1.25 * middle_half / (1.35 * (count as f64).sqrt())
 }
@@ -112,7 +113,7 @@ pub(crate) fn middle_half(values: &[f64]) -> f64 {
     quantile(&sorted, 0.75) - quantile(&sorted, 0.25)
 }
 
-/// Returns the distance from 0 within which a standard normal value is with this probability.
+/// Returns the distance from 0 that a standard normal value does not exceed with this probability.
 pub(crate) fn normal_within(probability: f64) -> f64 {
     Normal::standard().inverse_cdf(0.5 + probability / 2.0)
 }
@@ -127,12 +128,12 @@ pub(crate) fn at_least(count: usize, of: usize, share: f64) -> f64 {
     }
 }
 
-/// Returns half a unit of the last digit of each value of one column: the most by which rounding
-/// may have changed the value. The result is 0 for a value that is missing or not finite.
+/// Returns half a unit of the last digit of each value of one column: the maximum error that rounding may have caused.
+/// The result is 0 for a value that is missing or not finite.
 ///
-/// A column has one writer, which rounds to a fixed number of decimals or of significant digits.
-/// Files omit trailing zeros, so the most decimals and the most digits of any value are assumed for
-/// all. The coarser of the two counts.
+/// A column has one writer, which rounds to a fixed number of decimals or of significant digits. Files omit trailing
+/// zeros, so all values are assumed to have the maximum number of decimals and of digits that any value has. The
+/// coarser of these two roundings decides.
 pub(crate) fn half_units(values: &[Option<f64>]) -> Vec<f64> {
     let finite = || values.iter().flatten().copied().filter(|n| n.is_finite());
     let decimals = finite().map(|n| written(n).0).max().unwrap_or(0);
@@ -145,8 +146,8 @@ pub(crate) fn half_units(values: &[Option<f64>]) -> Vec<f64> {
     values.iter().map(|n| n.filter(|n| n.is_finite()).map_or(0.0, half)).collect()
 }
 
-/// Returns half a unit of the last digit of one value, for columns with several writers. A trailing
-/// zero that the file omits makes the result larger than the rounding was.
+/// Returns half a unit of the last digit of one value, for columns with several writers. If the file omits trailing
+/// zeros, the result is larger than the maximum error of rounding.
 pub(crate) fn half_unit(value: f64) -> f64 {
     if value.is_finite() { 0.5 * 10f64.powi(-written(value).0) } else { 0.0 }
 }

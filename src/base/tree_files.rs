@@ -23,7 +23,7 @@ pub(crate) struct TreeFiles {
     named: PathBuf,
     /// The top of the repository; outside of one, the deepest folder of `named` that exists.
     top: Folder,
-    /// The path of the folder below `top`.
+    /// The path from `top` to the folder.
     prefix: PathBuf,
     /// Digests of the files that were read, by path; `None` if a file did not exist.
     read: Mutex<BTreeMap<PathBuf, Option<String>>>,
@@ -40,8 +40,8 @@ impl TreeFiles {
         Ok(Self { named: root.to_owned(), ..Self::at(&real)? })
     }
 
-    /// Opens the tree that contains a folder, which may not exist yet. Inside of a repository, no link below its
-    /// top may lead to the folder.
+    /// Opens the tree that contains a folder, which may not exist yet. In a git repository, the folder must not be
+    /// reached through a symbolic link below the repository's top.
     ///
     /// # Errors
     ///
@@ -93,18 +93,18 @@ impl TreeFiles {
         text.map_err(|e| unread(path, e))
     }
 
-    /// Returns true if a regular file exists.
+    /// Returns true if a regular file exists at a path.
     ///
     /// # Errors
     ///
-    /// If the path is of another kind.
+    /// If the path is something else, such as a folder or a symbolic link.
     pub(crate) fn has(&self, path: &Path) -> Result<bool> {
         Ok(self.open(path)?.is_some())
     }
 
-    /// Writes `files`, whose folders are created, and first the `record`, if there is one, at a path that the user
-    /// names. Every file is written under a temporary name before the first one gets its final name, so that an error
-    /// leaves none of them.
+    /// Writes `files` into the tree and creates their folders. The `record`, if given, is another file at a path that
+    /// the user names. Every file is written under a temporary name. Then the record gets its final name, and after it
+    /// the other files. So an error while writing leaves none of them.
     ///
     /// # Errors
     ///

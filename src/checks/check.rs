@@ -36,7 +36,7 @@ pub enum Check {
     Framework(identity::FrameworkNames),
     /// Rows that name another version than that of their directory.
     Version(identity::VersionNames),
-    /// Measurements that are not numbers.
+    /// Measurements that are NaN or infinite.
     NotFinite,
     /// Measurements of zero or less.
     NotPositive,
@@ -46,17 +46,17 @@ pub enum Check {
     KeyRange(values::KeyRange),
     /// Power readings that exceed the limit.
     PowerRange(power::PowerMeter),
-    /// Power that no meter reads.
+    /// Power values that cannot be readings of a meter.
     PowerImplausible(power::PowerSigns),
     /// Power columns in which some rows have no reading.
     PowerCoverage,
-    /// Keys of the loader that several rows have.
+    /// Loader keys that several rows of a table share.
     DuplicateKey(duplicates::Conflict),
     /// Measurements shorter than physics allows.
     SpeedOfLight(bounds::BoundMargins),
-    /// Measurements longer than any machine of the system needs.
+    /// Measurements far above their bound, longer than any machine of the system needs.
     FarAboveBound(bounds::FarAbove),
-    /// Slices that were not measured as the rest of their table.
+    /// Slices that were measured differently from the rest of their table.
     SliceImplausible(Box<slices::SliceSigns>),
     /// Tables that repeat the measurements of another table.
     Copied(copies::Copies),
@@ -68,7 +68,7 @@ pub enum Check {
     Spike(#[schemars(with = "outliers::OutlierLimits")] outliers::Outliers<true>),
     /// Points faster than both neighbours along every axis.
     Drop(#[schemars(with = "outliers::OutlierLimits")] outliers::Outliers<false>),
-    /// Slices that are noisier than in other tables.
+    /// Slices that are noisier than the same slices of other tables.
     NoisySlice(noisy::NoiseLimits),
     /// Rows that no machine measured.
     Synthetic(synthetic::SyntheticLimits),
@@ -76,9 +76,9 @@ pub enum Check {
     Workflows,
     /// A support matrix that the data contradicts.
     SupportMatrix(support::SupportNeeds),
-    /// Tables that serve far fewer keys than nearby tables.
+    /// Tables that serve far fewer keys than the same tables of the nearest systems or of other versions.
     Parity(parity::Shares),
-    /// Slices and sizes of the grid that nearby tables have and the table lacks.
+    /// Slices and grid sizes that the nearest systems or other versions have and the table lacks.
     Coverage(holes::HoleSize),
     /// Tables without a sidecar that states their origin.
     SidecarMissing,
@@ -100,7 +100,7 @@ pub enum Check {
     WaiverUnused,
     /// A system YAML that its loader refuses.
     SystemInvalid(systems::SystemFields),
-    /// System YAMLs whose figures are not plausible.
+    /// System YAMLs with implausible values.
     SystemSuspicious(systems::FigureChecks),
     /// Data that a pull request deletes as a whole.
     Deleted,
@@ -108,7 +108,7 @@ pub enum Check {
     NoLongerServed(no_longer_served::NoLongerServed),
     /// Slices whose latencies a pull request moves without a new measurement.
     LatencyMoved(moved::MoveLimits),
-    /// Errors that a pull request excuses by changing what the database states.
+    /// Errors that a pull request excuses by changing facts that the database states.
     Excused(excused::Excuses),
     /// Predicted step times that become errors.
     PredictionLost,

@@ -59,8 +59,8 @@ impl ExprNode {
         })
     }
 
-    /// Returns for each input that must be known in which rows it is null: a column, field or lookup that `IS NULL` and
-    /// `coalesce` do not ask about.
+    /// Finds the inputs that must be known: the columns, fields and lookups that neither `IS NULL` nor `coalesce`
+    /// contains. Returns one flag per row for each of these inputs: true if the input is null.
     pub(super) fn nulls(&self, scope: &dyn Scope) -> Result<Vec<Vals<'static, bool>>, String> {
         let (mut inputs, mut asked) = (BTreeMap::new(), BTreeSet::new());
         self.visit(&mut |node| match node {
@@ -183,7 +183,8 @@ fn case<'a>(
     Ok(Value::Number(Vals::Rows(case_numbers(whens, numbers, rows).into())))
 }
 
-/// Returns the index of the first arm whose condition is true in a row; the number of arms if none is.
+/// Returns the index of the first arm of a CASE whose condition is true in a row. If no condition is true, returns the
+/// number of arms, which is the index of ELSE.
 fn arm_of(whens: &[Vals<'_, bool>], row: usize) -> usize {
     whens.iter().position(|w| w.get(row)).unwrap_or(whens.len())
 }
@@ -217,7 +218,7 @@ fn case_numbers<'a>(
 /// Text values with a common dictionary.
 struct MergedTexts<'v> {
     dict: Vec<Arc<str>>,
-    /// The codes of each value, with the position of its names in `dict`; `None` if the value is null.
+    /// For each value, its codes and the index in `dict` of its first name; `None` if the value is null.
     parts: Vec<Option<(&'v Vals<'v, u32>, u32)>>,
 }
 
@@ -246,7 +247,7 @@ impl<'v> MergedTexts<'v> {
         }
     }
 
-    /// Returns the text of each row, by its code.
+    /// Creates a text value with the merged dictionary. `code` returns the dictionary code of a row.
     fn rows(self, rows: usize, code: impl Fn(&Self, usize) -> u32) -> Value<'static> {
         let codes: Vec<u32> = (0..rows).map(|row| code(&self, row)).collect();
         Value::Text(Vals::Rows(codes.into()), Cow::Owned(self.dict))
@@ -282,7 +283,8 @@ fn call<'a>(f: Function, args: &'a [ExprNode], scope: &'a dyn Scope) -> Result<V
     }))
 }
 
-/// Returns the first text of each row that is not null. A null number is a column that the table lacks.
+/// Returns for each row the first text that is not null (`coalesce`). A column that the table lacks is a null number,
+/// and counts as null.
 fn first_text(values: &[Value<'_>], rows: usize) -> Result<Value<'static>, String> {
     let texts =
         MergedTexts::new(values).ok_or("coalesce has arguments of text and of another type")?;

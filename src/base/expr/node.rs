@@ -26,9 +26,10 @@ pub(super) enum ExprNode {
     Case(Vec<(ExprNode, ExprNode)>, Box<ExprNode>),
     Call(Function, Vec<ExprNode>),
     Lookup(Lookup, Box<ExprNode>),
-    /// A text or number as a number.
+    /// A cast to a number. The operand is a text or a number.
     Cast(Box<ExprNode>),
-    /// The part of a text after a number of characters, with a maximal number of characters.
+    /// A substring (`substr`): the text, the number of characters to skip, and the maximum number of characters to
+    /// keep.
     Part(Box<ExprNode>, usize, usize),
 }
 
@@ -86,7 +87,7 @@ impl ExprNode {
         self.parts().into_iter().for_each(|part| part.visit(f));
     }
 
-    /// Calls `f` on the parts that AND joins, or on this node if it is not such a condition.
+    /// Calls `f` on each condition of a chain of ANDs, or on this node itself if it is not an AND.
     pub(crate) fn conditions<'a>(&'a self, f: &mut dyn FnMut(&'a ExprNode)) {
         match self {
             Self::Logic { and: true, sides } => {

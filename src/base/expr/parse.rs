@@ -1,4 +1,4 @@
-//! Converts sqlparser's syntax tree into [`Node`]s and refuses everything unsupported.
+//! Converts sqlparser's syntax tree into [`ExprNode`]s and refuses everything unsupported.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ use super::{Lookup, SIDECAR};
 /// which multiply when they are nested.
 const MOST_NODES: usize = 200;
 
-/// Converts sqlparser's syntax tree into a [`Node`], or returns why it is not supported.
+/// Converts sqlparser's syntax tree into an [`ExprNode`], or returns the reason why it is not supported.
 pub(super) fn node(e: &ast::Expr) -> Result<ExprNode, String> {
     lower(e, &Cell::new(MOST_NODES))
 }

@@ -17,12 +17,12 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// Returns one text for all rows.
+    /// Creates a value that is the same text in all rows.
     pub(crate) fn text(text: &str) -> Self {
         Self::Text(Vals::One(0), Cow::Owned(vec![text.into()]))
     }
 
-    /// Returns a JSON text, number or flag for all rows; null for anything else.
+    /// Converts a JSON text, number or flag to a value that is the same in all rows. Any other JSON becomes null.
     pub(crate) fn of_json(value: &serde_json::Value) -> Self {
         match (value, value.as_bool()) {
             (serde_json::Value::String(text), _) => Self::text(text),
@@ -40,7 +40,7 @@ impl Value<'_> {
         }
     }
 
-    /// Returns the value of a row in words; `None` for null.
+    /// Formats the value of a row as text; `None` for null.
     pub(crate) fn shown(&self, row: usize) -> Option<String> {
         match self {
             Self::Number(numbers) if numbers.get(row).is_nan() => None,

@@ -16,7 +16,7 @@ pub(super) struct WrittenNode {
     pub(super) children: Vec<(Rc<WrittenNode>, Rc<WrittenNode>)>,
     /// The tag, such as `!!str`; empty if there is none, or only `!`.
     pub(super) tag: String,
-    /// The line, counted from 1.
+    /// The node's line in the document, counted from 1.
     pub(super) line: usize,
     /// The number of levels below the node.
     depth: usize,
@@ -24,16 +24,16 @@ pub(super) struct WrittenNode {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NodeKind {
-    /// A text that is neither quoted nor a block.
+    /// A scalar that is neither quoted nor a block scalar.
     #[default]
     Plain,
-    /// A quoted text or a block.
+    /// A quoted scalar or a block scalar.
     Quoted,
     List,
     Map,
 }
 
-/// The maximal depth of a node that an alias repeats. Deeper ones are read as null.
+/// The maximum depth of a node that an alias repeats. An alias of a deeper node is read as null.
 const DEEPEST_ALIAS: usize = 255;
 
 impl WrittenNode {
@@ -50,7 +50,7 @@ pub(super) struct WrittenDocument {
     pub(super) top: Option<Rc<WrittenNode>>,
     /// True if the text is not YAML.
     pub(super) is_malformed: bool,
-    /// The places of quoted texts and blocks, in bytes.
+    /// The byte ranges of quoted scalars and block scalars in the text.
     quoted: Vec<Range<usize>>,
     anchors: BTreeMap<usize, Rc<WrittenNode>>,
 }
@@ -63,7 +63,7 @@ impl WrittenDocument {
         document
     }
 
-    /// Returns the text with `_` for each character of quoted texts and blocks, except for line ends.
+    /// Returns the text with each character of quoted and block scalars replaced by `_`, except line ends.
     pub(super) fn bare(&self, text: &str) -> String {
         let is_quoted = |at: usize| {
             let after = self.quoted.partition_point(|place| place.start <= at);

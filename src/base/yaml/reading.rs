@@ -10,7 +10,8 @@ use regex::Regex;
 pub(super) enum Reading {
     Whole(i128),
     Fraction(f64),
-    /// A value that is not a number, or whose number does not matter, in words.
+    /// A value that is not a number, or a number whose value does not matter. The text describes it in messages: `a
+    /// date`.
     Other(&'static str),
 }
 
@@ -18,7 +19,7 @@ pub(super) const NOTHING: Reading = Reading::Other("nothing");
 pub(super) const TEXT: Reading = Reading::Other("text");
 /// The reading of a number such as `1:30`.
 pub(super) const BASE_60: Reading = Reading::Other("a number in base 60");
-/// The reader fails.
+/// The reading of a text that the reader rejects with an error.
 pub(super) const REFUSED: Reading = Reading::Other("an error");
 const TRUE: Reading = Reading::Other("the boolean true");
 const FALSE: Reading = Reading::Other("the boolean false");
@@ -45,7 +46,8 @@ impl Reading {
     }
 }
 
-/// The meaning of plain texts by pattern; the first pattern that matches decides. Other texts are text.
+/// Patterns of unquoted texts, each with the meaning of the texts that match. The first pattern that matches decides. A
+/// text that matches no pattern is read as text.
 pub(super) struct Patterns(Vec<(Regex, Meaning)>);
 
 type Meaning = fn(&str) -> Reading;
@@ -110,7 +112,7 @@ pub(super) static CORE: LazyLock<Patterns> = LazyLock::new(|| {
 pub(super) static CORE_FLOAT: LazyLock<Patterns> =
     LazyLock::new(|| Patterns::new(&[(NULL, |_| NOTHING), (SPECIAL, fraction), (DECIMAL, finite)]));
 
-/// Returns the integer of digits after a prefix, or a float if it has more than 128 bits.
+/// Parses an integer after a prefix. Returns a float if the integer needs more than 128 bits.
 fn whole(text: &str, prefix: &str, radix: u32) -> Reading {
     let digits = text.replace('_', "").replacen(prefix, "", 1);
     let decimal = || digits.parse().ok().filter(|_| radix == 10);
@@ -118,18 +120,18 @@ fn whole(text: &str, prefix: &str, radix: u32) -> Reading {
     i128::from_str_radix(&digits, radix).map_or_else(float, Reading::Whole)
 }
 
-/// Returns the number of decimal digits, of `.inf` or of `.nan`.
+/// Parses a decimal number, `.inf` or `.nan`.
 pub(super) fn fraction(text: &str) -> Reading {
     let digits = text.replace('_', "").to_lowercase().replace(".inf", "inf").replace(".nan", "nan");
     digits.parse().map_or(REFUSED, Reading::Fraction)
 }
 
-/// Returns the number of decimal digits; text if a float cannot hold it.
+/// Parses a decimal number; returns text if the number is too large for a float.
 fn finite(text: &str) -> Reading {
     Some(fraction(text)).filter(|read| read.number().is_some_and(f64::is_finite)).unwrap_or(TEXT)
 }
 
-/// Returns a date, which PyYAML refuses if the calendar does not have it.
+/// Returns the reading of a date. PyYAML rejects a date that does not exist in the calendar.
 fn date(text: &str) -> Reading {
     text.parse::<jiff::civil::Date>().map_or(REFUSED, |_| DATE)
 }

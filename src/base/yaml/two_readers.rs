@@ -12,7 +12,7 @@ use super::reading::{
 };
 use crate::base::error::Reason;
 
-/// The fields of a file that the loaders read.
+/// The fields that the loaders read from a file, with their types.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoaderFields {
@@ -29,7 +29,7 @@ pub struct LoaderFields {
 #[serde(rename_all = "lowercase")]
 enum LoaderFieldType {
     F64,
-    /// A number that the core alone computes with.
+    /// A number that only the planner's core uses, so that PyYAML's reading of it does not matter.
     #[serde(rename = "core f64")]
     CoreF64,
     U64,
@@ -63,7 +63,7 @@ impl fmt::Display for MisreadValue {
     }
 }
 
-/// The readers' names in messages.
+/// PyYAML's name in messages.
 const BY_PYTHON: &str = "PyYAML (YAML 1.1)";
 const BY_CORE: &str = "the planner's core (YAML 1.2)";
 
@@ -134,7 +134,7 @@ impl LoaderFields {
         }
     }
 
-    /// Adds the fields that PyYAML takes from a merge key (`<<`), which the core ignores.
+    /// Adds to `found` the fields that PyYAML takes from the node's merge keys (`<<`), which the core ignores.
     fn merged(&self, path: &[String], node: &WrittenNode, found: &mut Vec<MisreadValue>) {
         let merges = node.children.iter().filter(|(key, _)| key.text == "<<");
         let keys = merges.flat_map(|(_, value)| match value.kind {
@@ -230,7 +230,7 @@ impl LoaderFieldType {
         }
     }
 
-    /// Returns the value of a scalar for the core, which knows the type that it needs.
+    /// Returns the core's reading of a scalar. The core knows the type that it needs.
     fn core(self, node: &WrittenNode) -> Reading {
         match (self, node.tag.as_str()) {
             _ if node.kind != NodeKind::Plain => TEXT,
@@ -281,7 +281,7 @@ fn unreadable(node: &WrittenNode) -> Option<String> {
         .then(|| format!("{BY_PYTHON} refuses {text} in line {line}; quote it if it is text"))
 }
 
-/// Returns the value of a node for PyYAML; lists and maps count as text.
+/// Returns PyYAML's reading of a node. Lists and maps are read as text.
 fn python(node: &WrittenNode) -> Reading {
     match (node.tag.as_str(), node.kind, PYTHON.read(&node.text)) {
         ("", NodeKind::Plain, read)

@@ -14,13 +14,14 @@ use crate::checks::{CheckInputs, CrossContext, Found, Input, Judge, Judged, Rule
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, wholes};
 
-/// Limits from which on two tables count as copies of each other.
+/// Limits for two tables to count as copies of each other.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Copies {
-    /// The least number of common points whose latencies are identical or differ by one constant factor.
+    /// At least this many common points must have latencies that are identical or differ by one constant factor.
     points: usize,
-    /// The least share of these points among the points that both tables have.
+    /// At least this share of the common points must have latencies that are identical or differ by one constant
+    /// factor.
     share: f64,
 }
 
@@ -29,19 +30,20 @@ pub struct Copies {
 struct EqualPoints {
     /// The number of shared points.
     common: usize,
-    /// The number of points that are equal up to the factor.
+    /// The number of common points at which the second table's latency is `factor` times the first table's.
     equal: usize,
     /// The second table's latencies divided by the first's: 1 for a plain copy.
     factor: f64,
 }
 
-/// The relative difference up to which two ratios count as the same factor. A product of doubles is off by 1e-16.
+/// The maximum relative difference of two latency ratios that count as the same factor. A product of doubles is off by
+/// 1e-16.
 const SAME_FACTOR: f64 = 1e-9;
 
 /// The number of common points that are compared first; most pairs of tables are rejected by them.
 const SAMPLE: usize = 64;
 
-/// Ratios of the first points that are tried as the factor between two tables.
+/// The number of common points whose latency ratio is tried as the factor between two tables.
 const TRIED: usize = 16;
 
 impl Judge for Copies {
@@ -49,8 +51,8 @@ impl Judge for Copies {
         CheckInputs::of(&[Input::Peers])
     }
 
-    /// Returns one finding for each group of tables that hold the same measurements. It is on the table whose rows
-    /// name another device, framework or version than its place, else on the table that was added last.
+    /// Returns findings on groups of tables that contain the same measurements. A finding is on the table whose rows
+    /// name another device, framework or version than its place. If no rows do, it is on the table that was added last.
     fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
         // A table with fewer points than a copy must share is not a copy, and there may be many such tables.
         let tables = at.sketched().filter(|(_, sketch)| sketch.points.len() >= self.points);
@@ -111,7 +113,8 @@ impl Copies {
         is_copy.then_some(like)
     }
 
-    /// The findings on a group of tables: one on each table that a pull request adds, and one on the others.
+    /// Returns the findings on a group of tables that are equal: one finding on each table that a pull request adds or
+    /// mostly changes, and one finding on the remaining tables of the group.
     fn findings(
         &self,
         rule: RuleHead<'_>,
@@ -141,8 +144,8 @@ impl Copies {
         each.chain(of(&old)).collect()
     }
 
-    /// The finding on a table that is a copy, with the most original table among `others` as its origin; `None` if
-    /// none of them is equal to it.
+    /// Returns the finding on the table `copy`. The most original table among `others` that is equal to it is named as
+    /// its origin; `None` if no table is equal to it.
     fn of_copy(
         &self,
         rule: RuleHead<'_>,
@@ -165,8 +168,9 @@ impl Copies {
     }
 }
 
-/// The rank of a table among equal ones; the smallest rank is the most original. It counts the names in its rows that
-/// contradict its place, and then puts tables that a pull request adds last.
+/// Returns the rank of a table among equal tables; the table with the smallest rank is the most original. The first
+/// part of the rank counts the names in the table's rows that contradict its place. The second part is true if a pull
+/// request adds the table or changes most of it.
 fn originality(at: &CrossContext<'_>, file: &TableFile) -> (usize, bool) {
     (at.reread.origin_mismatches(file), at.remade(file))
 }
@@ -177,8 +181,8 @@ fn place_of(file: &TableFile) -> String {
     [place.system.as_str(), &place.backend, &place.version].join("/")
 }
 
-/// Counts the points that two tables share, and those whose latencies are equal or differ by one factor; `None` if
-/// nearly none are.
+/// Counts the points that two tables share, and the shared points whose latencies are equal or differ by one factor.
+/// Returns `None` if a sample shows that nearly all latencies differ.
 fn equal_points(a: &Sketch, b: &Sketch) -> Option<EqualPoints> {
     let positive = |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0;
     let common = || a.common(b).map(|(a, b)| (a.latency, b.latency)).filter(positive);
@@ -204,8 +208,8 @@ fn equal_points(a: &Sketch, b: &Sketch) -> Option<EqualPoints> {
     Some(EqualPoints { common: pairs.len(), equal, factor })
 }
 
-/// A clause on the points that a copy has in common with its origin. `times` is the copy's latency divided by the
-/// origin's.
+/// Describes the points that a copy has in common with its origin, for a message. `times` is the copy's latency divided
+/// by the origin's.
 fn words(like: EqualPoints, times: f64, origin: &TableFile) -> String {
     let EqualPoints { common, equal, .. } = like;
     let (points, path) = (plural(common, "point"), &origin.entry.path);

@@ -8,7 +8,8 @@ use crate::checks::compare::sketch::{Sketch, SketchedTable};
 use crate::checks::context::CrossContext;
 use crate::database::catalog::TableFile;
 
-/// Returns true if the likeness of two tables of one name is declared, or if they are one table in two layouts.
+/// Returns true if two tables of one name may have the same measurements: one is declared to reuse the other, or both
+/// are one table in two layouts.
 pub(super) fn excused(at: &CrossContext<'_>, a: &TableFile, b: &TableFile) -> bool {
     let (table, a, b) = (&a.table, &a.place, &b.place);
     if (&a.system, &a.backend) != (&b.system, &b.backend) {
@@ -19,8 +20,8 @@ pub(super) fn excused(at: &CrossContext<'_>, a: &TableFile, b: &TableFile) -> bo
         || at.donors(b, table).contains(&a.version.as_str())
 }
 
-/// The groups of two tables or more that are `alike` without an excuse, if one of the tables is judged. Tables are
-/// given by index, in ascending order; groups are sorted by their first index.
+/// Returns the groups of two or more tables that are `alike`, except pairs that are [`excused`]. At least one table of
+/// a group is judged. A group lists its tables' indices in ascending order; groups are sorted by their first index.
 pub(super) fn groups(
     at: &CrossContext<'_>,
     tables: &[SketchedTable<'_>],

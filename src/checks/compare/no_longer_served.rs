@@ -27,12 +27,13 @@ const NAMED: usize = 3;
 /// The maximum number of slices that the evidence lists.
 const LISTED: usize = 20;
 
-/// Limits from which on lost points inside sweeps are more than an info.
+/// Limits for lost points inside sweeps. A loss below these limits is only an info.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "LostKeys")]
 pub struct NoLongerServed {
-    /// The least number of a slice's lost points, and of those from which the interpolation differs.
+    /// A slice counts only if it loses at least this many points inside its sweeps. Its interpolation is wrong only if
+    /// at least this many lost points differ from it.
     keys: u64,
 }
 
@@ -50,18 +51,19 @@ impl Judge for NoLongerServed {
     }
 }
 
-/// The losses of a table of a backend on a system, in all versions.
+/// The losses of one table of a backend on a system, over all versions.
 #[derive(Default)]
 struct Loss<'a> {
     /// The changed tables that lose keys or measurements.
     changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
-    /// The keys that no query reaches any more: those of the current version, and others.
+    /// The keys that no query reaches any more. Keys lost to queries for the current version are one entry, and keys
+    /// lost to queries for any version are another one.
     unserved: Vec<&'a Unserved>,
 }
 
 impl<'a> Loss<'a> {
-    /// The losses by system, backend and table. Systems without any table left are left out, since another rule
-    /// reports them.
+    /// Returns the losses by system, backend and table. A system without any remaining table is left out, since another
+    /// rule reports it.
     fn all(at: &ChangeContext<'a>) -> BTreeMap<(&'a str, &'a str, &'a str), Self> {
         let tables = &at.head.catalog.tables;
         let systems: BTreeSet<&str> = tables.iter().map(|t| t.place.system.as_str()).collect();
@@ -131,7 +133,7 @@ impl<'a> Loss<'a> {
         Some(finding)
     }
 
-    /// Clauses on slices that have another name in the head: `relabelled: mla_dtype=bfloat16 comes back as
+    /// Describes the slices that have another name in the head: `relabelled: mla_dtype=bfloat16 comes back as
     /// mla_dtype=fp8 (880 keys, × 0.99)`.
     fn relabelled(&self) -> Vec<String> {
         let slices = self.changes.iter().flat_map(|(_, served)| &served.rows.relabelled);
@@ -143,7 +145,7 @@ impl<'a> Loss<'a> {
         named.collect()
     }
 
-    /// Counts the remaining keys that lose a measurement, by column.
+    /// Counts the keys that are still served but lose a measurement, by column.
     fn unmeasured(&self) -> BTreeMap<&str, u64> {
         let mut unmeasured = BTreeMap::new();
         for (column, keys) in self.changes.iter().flat_map(|(_, served)| &served.unmeasured) {
@@ -152,13 +154,13 @@ impl<'a> Loss<'a> {
         unmeasured
     }
 
-    /// The sum of a number of lost keys or shapes over all versions.
+    /// Sums a number of lost keys or shapes, which `number` returns, over all versions.
     fn sum(&self, number: fn(&Unserved) -> u64) -> u64 {
         self.unserved.iter().map(|unserved| number(unserved)).sum()
     }
 
-    /// The severity of the finding. `is_more` is true if measurements are lost, or points that cannot be
-    /// interpolated.
+    /// Returns the severity of the finding. `is_more` is true if measurements are lost, or points that cannot be
+    /// interpolated well.
     fn severity(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>, is_more: bool) -> Severity {
         let is_whole = self.unserved.iter().any(|unserved| unserved.whole_slices > 0);
         let is_lost = self.sum(Unserved::shapes) + self.sum(Unserved::shorter_sweeps) > 0;
@@ -171,7 +173,7 @@ impl<'a> Loss<'a> {
         }
     }
 
-    /// Returns true if models read the table and its current version in the base loses keys.
+    /// Returns true if models read the table, and its version that is current in the base loses keys.
     fn is_needed(&self, at: &ChangeContext<'_>) -> bool {
         let Some((first, _)) = self.changes.first() else { return false };
         if !at.base.specs.tables.get(&first.table).is_some_and(|spec| spec.is_read_by_models) {
@@ -189,8 +191,8 @@ impl<'a> Loss<'a> {
 }
 
 impl NoLongerServed {
-    /// A clause on slices that lose most of their points, and on slices whose lost points the planner interpolates
-    /// wrongly; `None` without such slices.
+    /// Describes the slices that lose most of their points inside sweeps, and the slices whose lost points the planner
+    /// interpolates wrongly; `None` without such slices.
     fn missed(&self, unserved: &Unserved) -> Option<String> {
         let slices = || unserved.slices.iter().filter(|(_, lost)| lost.inner >= self.keys);
         let hollow: Vec<_> = slices().filter(|(_, lost)| lost.inner > lost.remaining).collect();
@@ -277,7 +279,8 @@ fn words(unserved: &Unserved) -> String {
     parts.join("; ")
 }
 
-/// Names the slices that lose most shapes: `: gemm_dtype=fp8 (12); gemm_dtype=int8 (3), …`.
+/// Names the slices that lose the most shapes, with the number of shapes: `: gemm_dtype=fp8 (12); gemm_dtype=int8 (3),
+/// …`.
 fn named_slices(unserved: &Unserved) -> String {
     let slices = unserved.slices.iter();
     let mut slices: Vec<(&SliceName, &UnservedSlice)> =
@@ -294,7 +297,7 @@ fn named_slices(unserved: &Unserved) -> String {
     format!(": {}{more}", named.join("; "))
 }
 
-/// The first values of each axis in words: `m = 384, 768`.
+/// Lists the first values of each axis: `m = 384, 768`.
 fn values(by_axis: &BTreeMap<String, Vec<f64>>) -> String {
     let axes = by_axis.iter().map(|(axis, values)| {
         let named: Vec<String> = values.iter().take(NAMED).map(f64::to_string).collect();

@@ -1,7 +1,7 @@
 //! Slices that are noisier than the same slices in other tables: many small disturbances, or a lasting one.
 //!
 //! There are two signs, both in the ratio to other tables, in which the steps of kernels cancel. First, too many
-//! points deviate a little from their neighbours ([`super::curves::Evidence`]): something else ran on the machine at
+//! points deviate a little from their neighbours ([`super::curves::TableScores`]): something else ran on the machine at
 //! times. Second, successive points are not on a line in the ratio to any other table ([`super::curves::Roughness`]):
 //! the whole slice was measured too few times, or while the clock changed. A changed table is also compared with its
 //! base, in which it may have been smoother.
@@ -26,26 +26,26 @@ use crate::database::catalog::TableFile;
 use crate::database::table::{Keys, NumberedRows};
 use crate::findings::{Finding, Hits, SliceEvidence, wholes};
 
-/// Limits from which on a slice is noisy.
+/// Limits for a slice to count as noisy.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoiseLimits {
-    /// Factor in the ratio to other tables from which on a point counts as disturbed.
+    /// A point is disturbed if it deviates from its neighbours by at least this factor, in the ratio to other tables.
     disturbed: f64,
-    /// The latency in ms below which points are not compared, since the timer explains much there.
+    /// The minimum latency in ms of a compared point. At shorter latencies, the timer explains much of a deviation.
     floor_ms: f64,
-    /// Independent groups of tables that must agree on a point.
+    /// At least this many independent groups of other tables must show that a point is disturbed.
     groups: usize,
-    /// The least number of compared points of a slice.
+    /// A slice is judged only if at least this many of its points are compared.
     scored: u32,
-    /// The least number of disturbed points of a noisy slice.
+    /// A noisy slice has at least this many disturbed points.
     points: u32,
-    /// The least share of disturbed points among the compared points.
+    /// A noisy slice has at least this share of disturbed points among its compared points.
     share: f64,
-    /// The least median distance of points from the line between their neighbours, in the ratio to the smoothest
-    /// other table. Few slices exceed it.
+    /// The minimum median distance of a rough slice's points from the line between their neighbours. It is the
+    /// logarithm of a factor, in the ratio to the smoothest other table. Few slices reach it.
     roughness: f64,
-    /// The least number of other tables that show the roughness.
+    /// At least this many other tables must show that the slice is rough.
     references: usize,
     /// Limits for zigzags of a slice, which need no other table.
     zigzag: ZigzagLimits,
@@ -55,20 +55,21 @@ pub struct NoiseLimits {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ZigzagLimits {
-    /// The least number of points with two neighbours.
+    /// A slice is judged along an axis only if at least this many of its points have two neighbours.
     points: usize,
-    /// The least median distance of a slice's points from the line between their neighbours, as the logarithm of a
+    /// The minimum median distance of a zigzag's points from the line between their neighbours, as the logarithm of a
     /// factor.
     distance: f64,
-    /// The least and the largest share of points that are on the other side than the point before. By chance it is
-    /// two thirds. A larger share means that every other size takes longer, as with a kernel that pads.
+    /// The minimum and the maximum share of a zigzag's points that are on the other side of the line than the point
+    /// before. By chance, the share is two thirds. A larger share than the maximum means that every other size takes
+    /// longer, as with a kernel that pads.
     flips: [f64; 2],
 }
 
 /// A noisy slice with the signs of its noise.
 struct NoisySlice<'a> {
     slice: &'a Slice,
-    /// The disturbed points of the slice, if there are too many; `None` otherwise.
+    /// The number of disturbed points, if the slice has too many of them; `None` otherwise.
     spiked: Option<DeviatingPoints>,
     /// The slice's roughness if it is too rough; `None` otherwise.
     roughness: Option<RoughSlice>,
@@ -136,10 +137,10 @@ struct Zigzag<'a> {
 }
 
 impl<'a> Zigzag<'a> {
-    /// The zigzags of all slices along an axis, by slice number. `slices` has the slice number of each row.
+    /// Returns the zigzag of each slice along an axis, by slice number. `slices` contains the slice number of each row.
     fn all(axis: &'a AxisSeries, latency: &[f64], slices: &[u32]) -> BTreeMap<u32, Self> {
-        /// The distances of a slice's points from the line, the number of successive points on different sides
-        /// (`flips`), and the number of compared pairs.
+        /// Sums over a slice: the distances of its points from the line, the number of successive points on different
+        /// sides of the line (`flips`), and the number of compared pairs of points.
         #[derive(Default)]
         struct ZigzagSums {
             row: usize,
@@ -178,7 +179,7 @@ impl<'a> Zigzag<'a> {
         all.into_iter().map(|(slice, sides)| (slice, zigzag(sides))).collect()
     }
 
-    /// Creates the finding on a zigzag; `named` adds the name of the slice.
+    /// Creates the finding on a zigzag. If `named` is true, the message names the slice.
     fn finding(&self, rows: &RowContext<'_>, keys: &Keys<'_>, named: bool) -> Finding {
         let texts = if named { keys.texts(self.row) } else { Vec::new() };
         let words = slice_words(texts.iter().map(|(name, text)| (name, text)));
@@ -194,8 +195,8 @@ impl<'a> Zigzag<'a> {
 }
 
 impl ZigzagLimits {
-    /// The smallest zigzag of a slice over its axes; `None` unless the slice zigzags along every axis with enough
-    /// points.
+    /// Returns the smallest zigzag of a slice over its axes; `None` unless the slice zigzags along every axis that has
+    /// enough points.
     fn least<'a>(self, along: Vec<Zigzag<'a>>) -> Option<Zigzag<'a>> {
         let [least, most] = self.flips;
         let is_noise = |zigzag: &Zigzag<'_>| {
@@ -211,7 +212,7 @@ impl ZigzagLimits {
 }
 
 impl NoiseLimits {
-    /// The disturbed points of a slice if they are too many; `None` otherwise.
+    /// Counts the disturbed points of a slice; `None` if they are not too many.
     fn spiked(
         &self,
         all: &CurveScores,

@@ -18,29 +18,31 @@ use crate::specs::Filling;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shares {
-    /// The share below which rows are missing.
+    /// A table lacks rows if it serves less than this share of the keys that every reference has.
     few: f64,
-    /// The share below which a table that nothing is added to is a stub, which is an error.
+    /// A table to which the loader adds no rows is a stub, which is an error, if it has less than this share of the
+    /// keys that every reference has.
     stub: f64,
-    /// The least number of sampled points of a slice that every reference must have for the slice to be judged.
+    /// A slice is judged only if every reference has at least this many of its sampled points.
     points: usize,
-    /// Limits for a table's own number of keys, whatever other files are served with it.
+    /// Limits for the number of a table's own keys. Other files that are served with the table do not count.
     own: StubSize,
 }
 
-/// A table's own number of keys, the sketches that are served for it, and the names and sketches of its references.
+/// A table's own number of keys, the sketches from which its keys are served, and the name and sketches of each
+/// reference.
 struct ParityCase<'a> {
     own: usize,
     served: Vec<&'a Sketch>,
     references: Vec<(&'a str, Vec<&'a Sketch>)>,
-    /// The current version if the table is of a superseded one; `None` otherwise.
+    /// The current version that supersedes the table's version; `None` if the table's version is the current one.
     superseded: Option<&'a str>,
 }
 
-/// A slice that has far fewer keys than in every reference.
+/// A slice for which a table serves far fewer keys than every reference.
 struct ThinSlice<'a> {
     slice: &'a Slice,
-    /// The slice's keys divided by the smallest number of keys that a reference has.
+    /// The number of keys that the table serves in the slice, divided by the smallest number that a reference has.
     share: f64,
 }
 
@@ -49,7 +51,8 @@ impl Judge for Shares {
         CheckInputs::of(&[Input::Peers])
     }
 
-    /// One finding for each table that has far less than every reference, as a whole or of slices.
+    /// Returns one finding for each judged table that serves far fewer keys than every reference, in total or in single
+    /// slices.
     fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
         let of_table = |file: &TableFile| {
             self.finding(rule, at, file).or_else(|| self.own.finding(rule, at, file))
@@ -144,9 +147,9 @@ impl std::fmt::Display for ThinSlice<'_> {
 }
 
 impl<'a> ParityCase<'a> {
-    /// Collects the keys that are served for a table and for its references. References are the generation's other
-    /// systems at the same version. Without such systems they are the other versions, unless the loader fills the
-    /// table from these. `None` without keys or references.
+    /// Collects the keys that are served for a table and for its references. References are other systems of the
+    /// generation at the same version. If there are none, the table's other versions are the references, unless the
+    /// loader fills the table from other versions. `None` if the table has no keys or no references.
     fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
         let spec = at.state.specs.tables.get(&file.table)?;
         let editions = at.shelf.editions(file)?;

@@ -12,18 +12,19 @@ use crate::specs::system::System;
 /// The relation between two tables of one name: what they have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kinship {
-    /// The same system and backend, in another version.
+    /// Two tables of the same system and backend, in different versions.
     Version,
-    /// The backend on another system.
+    /// Two tables of the same backend on different systems.
     System,
-    /// Another backend on the system.
+    /// Two tables of different backends on the same system.
     Backend,
-    /// Only the name.
+    /// Two tables that have only the name in common.
     Name,
 }
 
 impl Kinship {
-    /// The relation of two places, from whether they share the system, the backend and the version.
+    /// Returns the kinship of two places, given whether they have the same system, backend and version; `None` for the
+    /// same place.
     fn sharing([system, backend, version]: [bool; 3]) -> Option<Self> {
         match (system, backend) {
             (true, true) => (!version).then_some(Self::Version),
@@ -41,13 +42,14 @@ pub struct Peers<'a> {
     pub files: &'a [&'a TableFile],
     /// The readable tables in the catalog's order.
     pub tables: Vec<SketchedTable<'a>>,
-    /// The system, backend and version of each readable table, as numbers.
+    /// The numbers of each readable table's system, backend and version, as `numbers` assigns them.
     places: Vec<[usize; 3]>,
-    /// The numbers of systems, backends and versions, which are faster to compare than texts.
+    /// The number of each name of a system, backend or version. Numbers are faster to compare than texts.
     numbers: HashMap<&'a str, usize>,
     /// The generation of each system, by its name.
     generations: HashMap<&'a str, &'a str>,
-    /// The tables that have a slice: the index of each in `tables`, and the slice's index in its sketch.
+    /// The tables that have a slice, by slice: the table's index in `tables`, and the slice's index in the table's
+    /// sketch.
     by_slice: BTreeMap<&'a Slice, Vec<(usize, usize)>>,
 }
 
@@ -108,7 +110,8 @@ impl<'a> Peers<'a> {
         tables.filter_map(|(one, kinship)| Some((kinship?, *one)))
     }
 
-    /// The tables at other places, sorted by kinship and then by how near their number of keys is to the table's.
+    /// Returns the readable tables at other places, sorted by kinship and then by how close their number of keys is to
+    /// the table's.
     pub(crate) fn nearest(
         &self,
         (file, own): SketchedTable<'_>,
@@ -121,7 +124,8 @@ impl<'a> Peers<'a> {
         found
     }
 
-    /// The tables that have a slice: the index of each in `tables`, and the slice's index in its sketch.
+    /// Returns the tables that have a slice: for each, the table's index in `tables` and the slice's index in the
+    /// table's sketch.
     pub(crate) fn with_slice(&self, slice: &Slice) -> impl Iterator<Item = (usize, usize)> {
         self.by_slice.get(slice).into_iter().flatten().copied()
     }

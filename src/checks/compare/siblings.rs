@@ -18,34 +18,35 @@ use crate::findings::{Finding, Severity, SliceEvidence, wholes};
 /// The name of the reference that consists of the other systems of a generation.
 pub(crate) const NEARBY: &str = "other systems";
 
-/// Limits from which on a slice is slow compared with its references. Each ratio is the slice's latency divided by
-/// the reference's.
+/// Limits for a slice to be slow compared with its references. Each ratio is the slice's latency divided by the
+/// reference's.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Band")]
 pub struct SiblingBand {
-    /// Points that a slice and its reference must share.
+    /// A slice and its reference must share at least this many points.
     points: usize,
-    /// The least number of references of a slice.
+    /// A slice is judged only if it has at least this many references.
     references: usize,
-    /// The ratio to another backend from which on the slice is slow.
+    /// A slice is slow compared with another backend if the ratio is above this limit.
     backends: f64,
-    /// The ratio to other versions from which on the slice is slow.
+    /// A slice is slow compared with other versions of its backend if the ratio is above this limit.
     versions: f64,
-    /// The ratio to the same version on other systems, divided by the ratio of the machines, from which on the slice
-    /// is slow.
+    /// A slice is slow compared with the same version on other systems if the ratio, divided by the ratio of the
+    /// machines, is above this limit.
     systems: f64,
-    /// Ratio to the other backends divided by the same ratio on other systems, up to which the backend is slow
-    /// everywhere.
+    /// A slice's ratio to the other backends is divided by the same ratio on other systems. If the result is at most
+    /// this limit, the backend is slow everywhere and the slice is not reported.
     recurs: f64,
-    /// Texts of `kernel_source` that do not say which kernel ran.
+    /// Values of `kernel_source` that do not state which kernel ran.
     unnamed: Vec<String>,
-    /// Families of kernels: words in their names, whatever the backend calls them. The first word names the family.
+    /// Families of kernels. A kernel belongs to a family if its name contains one of the family's words, in any
+    /// backend. The first word names the family.
     families: Vec<Vec<String>>,
 }
 
-/// The ratios of a slice by reference: each other backend by its name, other versions of its own backend by the
-/// backend's name, and other systems as [`NEARBY`].
+/// The ratios of a slice by the reference's name. Another backend has its own name, other versions of the slice's
+/// backend have that backend's name, and other systems have the name [`NEARBY`].
 type RatiosByReference<'a> = BTreeMap<&'a str, f64>;
 
 impl Judge for SiblingBand {
@@ -104,7 +105,7 @@ impl SiblingBand {
         Some(finding.rows(rows).parts(parts).slices(evidence))
     }
 
-    /// Returns true if a slice is slow compared with most of its references, of which it must have enough.
+    /// Returns true if a slice has enough references and is slow compared with more than half of them.
     fn is_slow(&self, backend: &str, ratios: &RatiosByReference<'_>) -> bool {
         let band = |name: &str| match name {
             NEARBY => self.systems,
@@ -115,7 +116,7 @@ impl SiblingBand {
         ratios.len() >= self.references && 2 * slow > ratios.len()
     }
 
-    /// Returns true if a slice takes as long as the same version on other systems.
+    /// Returns true if a slice is about as fast as the same version on other systems, relative to the machines.
     fn is_level(&self, ratios: &RatiosByReference<'_>) -> bool {
         ratios.get(NEARBY).is_some_and(|ratio| times_off(*ratio) <= self.systems)
     }
@@ -158,8 +159,8 @@ impl SiblingBand {
         all.into_iter().map(|(slice, by_name)| (slice, medians(by_name))).collect()
     }
 
-    /// Returns the ratio of two tables' machines by slice: the median over the versions of other backends that both
-    /// have.
+    /// Returns the latency ratio of two tables' machines by slice: the median over those versions of other backends
+    /// that both machines have.
     fn machines<'a>(
         &self,
         at: &CrossContext<'a>,
@@ -187,8 +188,9 @@ impl SiblingBand {
         all.into_iter().map(|(slice, mut ratios)| (slice, upper_median(&mut ratios))).collect()
     }
 
-    /// A slice's ratio to the other backends, divided by the ratio that its backend has to them on other systems:
-    /// those of the generation, otherwise all. `None` if there is no such system with both.
+    /// Returns a slice's ratio to the other backends, divided by the same ratio of its backend on other systems.
+    /// Systems of the same generation are used if possible, otherwise the remaining systems. `None` if no system can be
+    /// compared.
     fn over_elsewhere(
         &self,
         at: &CrossContext<'_>,
@@ -203,8 +205,8 @@ impl SiblingBand {
         over(&near).or_else(|| over(&far))
     }
 
-    /// A slice's ratio to the other backends divided by the ratio of the tables `kin`, which are of the same backend
-    /// on other systems. The median over these systems; `None` if none can be compared.
+    /// Returns a slice's ratio to the other backends, divided by the same ratio of the tables `kin`, which are of the
+    /// same backend on other systems. The result is the median over these systems; `None` if no system can be compared.
     fn over_kin(
         &self,
         at: &CrossContext<'_>,
@@ -232,8 +234,8 @@ impl SiblingBand {
         (!over.is_empty()).then(|| upper_median(&mut over))
     }
 
-    /// The median ratio of two tables at their common points, by slice. Slices in which they name different kernels
-    /// are left out.
+    /// Returns the median latency ratio of two tables at their common points, by slice. Slices for which the tables
+    /// name different kernels are left out.
     fn ratios<'a>(&self, a: SketchedTable<'a>, b: SketchedTable<'_>) -> Vec<(&'a Slice, f64)> {
         let mut by_slice = a.1.room_by_slice::<f64>();
         for (a, b) in a.1.common(b.1).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0) {
@@ -244,8 +246,8 @@ impl SiblingBand {
         same.map(|(slice, mut ratios)| (slice, upper_median(&mut ratios))).collect()
     }
 
-    /// Returns true if both tables name kernels in a slice, and these have no family in common. Within one backend, a
-    /// kernel without a family counts by its own name.
+    /// Returns true if both tables name kernels in a slice, and their kernels have no family in common. Within one
+    /// backend, a kernel without a family is its own family.
     fn name_others(&self, a: SketchedTable<'_>, b: SketchedTable<'_>, slice: &Slice) -> bool {
         let is_same_backend = a.0.place.backend == b.0.place.backend;
         let families = |sketch: &Sketch| -> BTreeSet<String> {
@@ -265,8 +267,8 @@ impl SiblingBand {
     }
 }
 
-/// The versions with which a table was measured: released versions and candidates that its rows name, or else the
-/// version of its directory. Development builds differ from that by only a few commits.
+/// Returns the versions with which a table was measured: the releases and release candidates that its rows name, or
+/// else the version of its directory. Development builds differ from the directory's version by only a few commits.
 fn release((file, sketch): SketchedTable<'_>) -> Vec<&str> {
     let is_released = |name: &&str| Version::from_str(name).is_ok_and(|v| !v.is_dev());
     let named: Vec<&str> =
@@ -282,7 +284,7 @@ fn is_near(at: &CrossContext<'_>, (a, _): SketchedTable<'_>, (b, _): SketchedTab
 
 /// Describes ratios, the largest first: `5.25× slower than trtllm, as fast as its other versions`.
 fn words(backend: &str, ratios: &RatiosByReference<'_>) -> String {
-    /// The ratio up to which two latencies are called equal.
+    /// The maximum ratio of two latencies that are called equally fast.
     const LEVEL: f64 = 1.05;
     let mut ratios: Vec<(&str, f64)> = ratios.iter().map(|(name, ratio)| (*name, *ratio)).collect();
     ratios.sort_by(|a, b| b.1.total_cmp(&a.1));

@@ -23,19 +23,19 @@ use crate::specs::Filling;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StubSize {
-    /// The share of the median below which the table is a stub; `tenth` must hold, too.
+    /// A table is a stub only if its number of keys is below this share of the other tables' median.
     median: f64,
-    /// The share of the tenth percentile below which the table is a stub.
+    /// A table is a stub only if its number of keys is below this share of the other tables' tenth percentile.
     tenth: f64,
-    /// The least number of other tables.
+    /// At least this many other tables are needed to judge a table.
     tables: usize,
-    /// The share of keys that earlier versions do not have from which on a table is an addition.
+    /// A table is an addition if earlier versions lack at least this share of its keys.
     addition: f64,
 }
 
 /// A stub: a slice or a whole table that has far fewer keys than in other tables.
 struct Stub<'a> {
-    /// The slice; `None` for the whole table.
+    /// The slice that is a stub; `None` if the whole table is one.
     slice: Option<&'a Slice>,
     own: usize,
     median: usize,
@@ -110,8 +110,8 @@ impl StubSize {
         Some(finding)
     }
 
-    /// Returns true if one of the tables `near` is as small compared with `others`: machines of this kind have a
-    /// small plan.
+    /// Returns true if one of the tables that `near` marks is also small compared with the tables that `others` marks.
+    /// Then machines of this kind have a small plan, and the table is not a stub.
     fn is_small_plan(&self, at: &CrossContext<'_>, near: &[bool], others: &[bool]) -> bool {
         if !near.contains(&true) {
             return false;
@@ -121,8 +121,8 @@ impl StubSize {
         sizes(at, near).any(|keys| (keys as f64) < self.median * median)
     }
 
-    /// The table if it is a stub compared with the tables that `others` marks, or else its slices that are. Additions
-    /// are left out.
+    /// Returns the table if it is a stub compared with the tables that `others` marks. Otherwise returns the table's
+    /// slices that are stubs. Additions are left out.
     fn stubs<'t>(
         &self,
         at: &CrossContext<'_>,
@@ -192,7 +192,7 @@ fn sizes(at: &CrossContext<'_>, chosen: &[bool]) -> impl Iterator<Item = usize> 
     tables.filter(|(_, is_chosen)| **is_chosen).map(|((_, sketch), _)| sketch.keys)
 }
 
-/// A clause on the tables from which the loader adds rows.
+/// Describes the tables from which the loader adds rows, for a message.
 fn filled(served: &Served<'_>, sketches: &[&Sketch]) -> String {
     let versions = |files: &[&TableFile]| {
         let versions: BTreeSet<&str> = files.iter().map(|f| f.place.version.as_str()).collect();
@@ -212,8 +212,8 @@ fn filled(served: &Served<'_>, sketches: &[&Sketch]) -> String {
 }
 
 impl Stub<'_> {
-    /// The number of keys that the loader serves for the stub. For a slice, it is that of the file with most of its
-    /// keys.
+    /// Returns the number of keys that the loader serves for the stub. For a slice, it is the largest number that a
+    /// single file has.
     fn served(&self, sketches: &[&Sketch]) -> usize {
         let Some(slice) = self.slice else { return keys(sketches) };
         let of_slice = |sketch: &&Sketch| {

@@ -42,7 +42,8 @@ struct TableNeed {
 /// A backend and one of its versions.
 type Release<'a> = (&'a str, &'a str);
 
-/// A contradiction in words, with identifiers of the lines or versions that it consists of.
+/// A contradiction between a support matrix and the data: its message, and identifiers of the lines or versions that
+/// contradict the data.
 struct MatrixContradiction {
     message: String,
     parts: Vec<String>,
@@ -53,7 +54,7 @@ struct MatrixCase<'a> {
     at: &'a CrossContext<'a>,
     system: &'a SystemFile,
     matrix: &'a Matrix,
-    /// The versions of backends that have tables or declare reuse.
+    /// The backends and versions that have tables or declare reuse on the system.
     there: BTreeSet<Release<'a>>,
 }
 
@@ -109,7 +110,7 @@ fn told(
 }
 
 impl SupportNeeds {
-    /// Contradictions: lines that say PASS from silicon although the tables that they need are not served.
+    /// Finds lines of the matrix that say PASS from silicon although the tables that they need are not served.
     fn without_tables(&self, case: &MatrixCase<'_>) -> Result<Vec<MatrixContradiction>, ExprError> {
         // The needed tables depend only on the architecture, and many models of a matrix have the same one.
         let mut models: BTreeMap<(Release<'_>, &str), BTreeSet<&str>> = BTreeMap::new();
@@ -160,7 +161,7 @@ impl TableNeed {
     }
 }
 
-/// Returns true if all of a system is judged. If only a part is judged, nothing can be called missing.
+/// Returns true if a system is judged as a whole. If only a part of it is judged, nothing can be reported as missing.
 fn whole(at: &CrossContext<'_>, system: &str) -> bool {
     match at.history {
         Some(history) => history.systems.contains(system),
@@ -192,7 +193,7 @@ impl<'a> MatrixCase<'a> {
         self.matrix.claims.iter().filter(|c| c.silicon)
     }
 
-    /// Contradictions: lines that say PASS from silicon at versions without data.
+    /// Finds versions without data for which lines of the matrix say PASS from silicon.
     fn without_data(&self) -> Vec<MatrixContradiction> {
         let mut absent: BTreeMap<Release<'_>, usize> = BTreeMap::new();
         for claim in self.silicon().filter(|c| !self.there.contains(&release(c))) {
@@ -210,8 +211,8 @@ impl<'a> MatrixCase<'a> {
         absent.into_iter().map(contradiction).collect()
     }
 
-    /// Contradictions: versions that have tables but no line. Versions older than all listed ones are left out, since
-    /// a matrix may begin later than the data. Versions of libraries, such as NCCL, are never listed.
+    /// Finds versions that have tables but no line in the matrix. Versions older than all listed ones are left out,
+    /// since a matrix may begin later than the data. Versions of libraries, such as NCCL, are never listed.
     fn without_entry(&self) -> Vec<MatrixContradiction> {
         let mut listed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for claim in &self.matrix.claims {
@@ -250,8 +251,8 @@ impl<'a> MatrixCase<'a> {
         systems.any(|s| s.texts.contains_key(&field) || s.figure(&field).is_some())
     }
 
-    /// Returns true if the loader finds rows of a table for a version: of its own backend, or of one that
-    /// lends them.
+    /// Returns true if the loader finds rows of a table for a version: rows of the version's own backend, or of another
+    /// backend that lends its tables.
     fn serves(&self, (backend, version): Release<'_>, table: &str) -> bool {
         let filling = self.at.state.specs.filling(table);
         let place = Place {
@@ -277,7 +278,7 @@ impl<'a> MatrixCase<'a> {
     }
 }
 
-/// Returns true if a version is later than the oldest of some.
+/// Returns true if `version` is later than the oldest of `versions`.
 fn is_after_oldest(version: &str, versions: &BTreeSet<&str>) -> bool {
     let oldest = versions.iter().filter_map(|v| Version::from_str(v).ok()).min();
     Version::from_str(version).is_ok_and(|v| oldest.is_some_and(|oldest| v > oldest))

@@ -17,7 +17,7 @@ use crate::database::state::State;
 use crate::database::support::Matrices;
 use crate::findings::Finding;
 
-/// The tables of one name, or all tables of a database.
+/// The context in which the tables of one name, or all tables of a database, are judged.
 pub struct CrossContext<'a> {
     /// The state under judgement.
     pub state: State<'a>,
@@ -33,9 +33,9 @@ pub struct CrossContext<'a> {
     pub ledger: Option<&'a Ledger>,
     /// Paths of the tables under judgement; all other tables are references.
     pub judged: &'a BTreeSet<&'a str>,
-    /// Answers to questions that need the rows of a table once more.
+    /// Reads tables again, for the questions that only their rows can answer.
     pub reread: &'a dyn Reread,
-    /// The scores of the judged tables' curves, taken when a rule first asks for them.
+    /// The scores of the judged tables' curves, computed when a rule first asks for them.
     pub curves: OnceLock<CurveScores>,
     /// The readable tables.
     pub peers: &'a Peers<'a>,
@@ -43,7 +43,7 @@ pub struct CrossContext<'a> {
     pub history: Option<&'a History>,
 }
 
-/// Answers about a table that need its rows once more, so rules ask only for the few tables that matter.
+/// Questions about a table that need its rows to be read again. Rules ask them only for the few tables that matter.
 pub trait Reread: Sync {
     /// The number of origins (device, framework, version) in a table's rows that contradict its place.
     fn origin_mismatches(&self, file: &TableFile) -> usize;
@@ -95,8 +95,8 @@ impl<'a> CrossContext<'a> {
         self.history.is_some_and(|history| history.mostly_changed.contains(&file.entry.path))
     }
 
-    /// Compares the dates since when two tables have been at their paths: `Greater` if `a` is younger, `None` if the
-    /// git history does not show it. A table keeps its date if a pull request changes only a few of its rows. The git
+    /// Compares the dates on which two tables came to their paths: `Greater` if `a` is younger, `None` if the git
+    /// history does not show it. A table keeps its date if a pull request changes only a few of its rows. The git
     /// history is walked, so rules ask only for tables that matter.
     pub(crate) fn age(&self, a: &TableFile, b: &TableFile) -> Option<Ordering> {
         fn dated(file: &TableFile, is_touched: bool) -> AgedFile<'_> {
@@ -112,7 +112,7 @@ impl<'a> CrossContext<'a> {
         self.judged.contains(file.entry.path.as_str())
     }
 
-    /// Returns false for a finding on a table without a spec.
+    /// Returns true unless the finding is on a table without a spec.
     pub(crate) fn knows(&self, finding: &Finding) -> bool {
         finding.table.as_ref().is_none_or(|name| self.state.specs.tables.contains_key(name))
     }

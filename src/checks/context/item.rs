@@ -26,7 +26,7 @@ pub enum Item<'a> {
     Report(ReportContext<'a>),
     /// A profile of measured operations, or a document of evidence on profiles.
     Profile(ProfileContext<'a>),
-    /// A file below a system's data that is not a table in its place.
+    /// A file in a system's data folder that is not a table at its proper place.
     Stray(&'a Entry),
     /// A file that states facts and cannot be read.
     Facts(FactsContext<'a>),
@@ -61,11 +61,11 @@ pub struct DirContext<'a> {
 pub struct SystemContext<'a> {
     /// The system's YAML.
     pub file: &'a SystemFile,
-    /// The names of the root's systems by data directory.
+    /// The names of the systems in the same root, by their data directory.
     pub by_data_dir: &'a BTreeMap<&'a str, Vec<&'a str>>,
     /// The catalog that contains the system.
     pub catalog: &'a Catalog,
-    /// The GPUs that rows of the system name; empty if the system is known by its name.
+    /// The GPUs that rows of the system's tables name; empty if the system's name is a known one.
     pub devices: Vec<String>,
     /// The specs of tables and systems.
     pub specs: &'a Specs,
@@ -128,8 +128,8 @@ pub(crate) struct ChangeContext<'a> {
     pub head: State<'a>,
     /// The difference between the two states.
     pub diff: &'a Diff,
-    /// Errors on rows that the pull request adds or changes, which the head would have if the pull request did not
-    /// change what the database states.
+    /// Errors on rows that the pull request adds or changes. The head would have these errors if the pull request did
+    /// not also change facts that the database states.
     pub excused: &'a [Finding],
     /// The specs of tables and systems.
     pub specs: &'a Specs,

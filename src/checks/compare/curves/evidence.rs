@@ -11,11 +11,12 @@ use crate::checks::compare::series::{
     AxisPoints, DeviatingPoint, KeyLatencies, KeyPoint, TableCurve, smaller_deviation,
 };
 
-/// The evidence of the references on a point.
+/// A point's deviation from its neighbours in the ratio to the references, combined over all groups of references.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct ReferenceEvidence {
-    /// Logarithm of the factor by which the point is slower than its neighbours in the ratio to the references. It is
-    /// the smallest of all groups; 0 if it is below the rule's limit, or has another sign than in the table itself.
+    /// The logarithm of the factor by which the point is slower than its neighbours, in the ratio to the references;
+    /// negative if it is faster. The smallest deviation of all groups counts. It is 0 if it is below the rule's limit,
+    /// or has another sign than in the table itself.
     pub score: f64,
     /// Number of independent groups of references that have the point.
     pub groups: usize,
@@ -34,7 +35,7 @@ pub(crate) struct ComparedDeviation<'a> {
     pub point: KeyPoint,
     /// True if the point is slow, false if it is fast.
     pub slow: bool,
-    /// The least factor of a deviation, in the ratio to a reference, that counts as evidence.
+    /// The minimum factor by which the point must deviate in the ratio to a reference to count as evidence.
     pub least: f64,
     /// The point's neighbours along each axis.
     pub neighbours: &'a [AxisPoints],
@@ -54,14 +55,14 @@ impl<'a> ComparedDeviation<'a> {
 
 /// Returns the evidence of groups of references on a point.
 ///
-/// Deviations are logarithms of ratios. Along an axis, the point's ratio to the reference is compared with the median
-/// ratio of its neighbours, with that of the neighbour before, and with that of the neighbour after. The smallest of
-/// these deviations counts; it is 0 if two have different signs or one is below the rule's limit. A reference counts
-/// with the smallest deviation over the axes, and a group with the median over its references. The smallest of the
-/// groups is the score.
+/// Deviations are logarithms of ratios. Along an axis, the point's ratio to the reference is compared with three
+/// ratios: the median ratio of its neighbours, the ratio of the neighbour before, and the ratio of the neighbour after.
+/// The smallest of the three deviations counts; it is 0 if two have different signs or one is below the rule's limit. A
+/// reference's deviation is the smallest over the axes. A group's deviation is the median over its references. The
+/// score is the smallest deviation of the groups.
 ///
-/// A step that the references have, too, cancels. So does a range of sizes for which another kernel is chosen,
-/// because at its edge one of the neighbours is in the same range.
+/// A step that the references also have cancels in the ratio. A range of sizes for which another kernel is chosen is
+/// not a deviation either, because at the edge of the range one of the neighbours is in the same range.
 pub(crate) fn evidence(
     bent: &ComparedDeviation<'_>,
     groups: &ReferenceGroups,
@@ -69,8 +70,9 @@ pub(crate) fn evidence(
     by_groups(groups, 0.0, |reference| by_reference(bent, &reference.latencies))
 }
 
-/// Combines groups of references: the score is the smallest of the groups' deviations. `by_reference` returns a
-/// reference's deviation. The loop ends at a score of at most `least`, since further groups can only make it smaller.
+/// Combines the deviations of groups of references: the score is the group deviation nearest to 0. `by_reference`
+/// returns the deviation that one reference shows. The loop ends once the score is at most `least`, since further
+/// groups can only make it smaller.
 pub(super) fn by_groups(
     groups: &ReferenceGroups,
     least: f64,
@@ -89,8 +91,8 @@ pub(super) fn by_groups(
     found
 }
 
-/// The median deviation over the references of a group; `None` if no reference has the point. Of three references,
-/// two with 0 decide.
+/// Returns the median deviation over the references of a group; `None` if no reference has the point. Two deviations of
+/// 0 decide the median, since a group has at most three references.
 fn by_group(
     group: &[CurveReference],
     by_reference: impl Fn(&CurveReference) -> Option<f64>,
@@ -105,8 +107,8 @@ fn by_group(
     middle(&mut told)
 }
 
-/// The path of a reference that shows at least the deviation `found`: the first in the order of the groups, the most
-/// similar tables first. `None` if none does.
+/// Returns the path of the first reference that shows a deviation of at least `found.score`. References are ordered by
+/// group, and within a group the most similar tables come first. `None` if no reference shows it.
 pub(crate) fn shown_by<'g>(
     bent: &ComparedDeviation<'_>,
     groups: &'g ReferenceGroups,

@@ -12,8 +12,8 @@ use crate::checks::compare::series::{
     AxisPoints, KeyLatencies, KeyPoint, Window, deviation_from_line, stands_out,
 };
 
-/// The point with its neighbours, with the latencies of another table: one window per axis on which that table has
-/// the point.
+/// Returns one window per axis: the point and its neighbours, with the latencies of another table. Empty if that table
+/// lacks the point.
 fn windows<'a>(
     point: KeyPoint,
     around: &'a [AxisPoints],
@@ -26,8 +26,8 @@ fn windows<'a>(
     })
 }
 
-/// Returns true if an outlier is an outlier by a factor of `least` in another table, too. An equal latency does not
-/// count, since it is the same measurement in a copy or a later version.
+/// Returns true if an outlier is also an outlier in another table, by a factor of at least `least`. An exactly equal
+/// latency does not count, since it is the same measurement in a copy or a later version.
 pub(crate) fn is_outlier_in(
     other: &KeyLatencies,
     point: KeyPoint,
@@ -39,8 +39,8 @@ pub(crate) fn is_outlier_in(
         && stands_out(windows(point, around, other), spike, least)
 }
 
-/// The evidence of the other table's references on the same point in that table. `None` if that table does not have
-/// the bend, or has the same latency.
+/// Returns the evidence that another table's references give on the same bend in that table. `None` if that table does
+/// not have the bend, or has the same latency at the point.
 pub(crate) fn evidence_in<'g>(
     other: &KeyLatencies,
     groups: impl FnOnce() -> &'g ReferenceGroups,

@@ -7,21 +7,21 @@ use crate::checks::compare::peers::{Kinship, Peers};
 use crate::checks::compare::series::KeyLatencies;
 use crate::checks::compare::sketch::{Sketch, SketchedTable};
 
-/// Logarithm of the factor (1.3) from which on the deviation of a series is kept.
+/// The logarithm of the minimum factor (1.3) by which a series must deviate to be kept.
 pub(crate) const KEPT: f64 = 0.262;
 
-/// The number of common points by which it is decided whether two tables are the same measurement.
+/// The maximum number of common points that are compared to decide whether two tables are the same measurement.
 const SAMPLE: usize = 1024;
-/// Points that two tables must share.
+/// The minimum number of points that two tables must share to be compared.
 const SHARED: usize = 20;
-/// The logarithm of a ratio up to which two latencies count as the same measurement.
+/// The maximum logarithm of the ratio of two latencies that count as the same measurement.
 pub(crate) const SAME: f64 = 1e-6;
-/// The rounding tolerance when a ratio is compared in two ways.
+/// The relative tolerance for rounding when a ratio is compared with a limit, once with and once without logarithms.
 pub(crate) const ROUNDING: f64 = 1e-9;
-/// The largest number of tables per kinship that are tried as references. A copy of the same measurement is not a
-/// reference, so there may be many tries. On the public database, the limit does not change the report.
+/// The maximum number of tables per kinship that are tried as references. Many tries may be needed, because a copy of
+/// the same measurement is not a reference. On the public database, the limit does not change the report.
 const TRIED: usize = 64;
-/// Share of the common keys from which on two tables with the same figures are one measurement.
+/// The maximum share of common keys with equal latencies. If more are equal, the two tables are one measurement.
 const SAME_SHARE: f64 = 0.3;
 
 impl Kinship {
@@ -43,8 +43,8 @@ pub(crate) struct CurveReference {
 /// The references of a table, grouped by kinship. Groups are independent of each other.
 pub(crate) type ReferenceGroups = Vec<(Kinship, Vec<CurveReference>)>;
 
-/// Returns the references of a table among the tables of its name: in each group those whose number of keys is
-/// nearest to the table's.
+/// Returns the references of a table, chosen among the tables of its name. Each group contains the tables whose number
+/// of keys is nearest to that of the table.
 pub(crate) fn reference_groups(
     peers: &Peers<'_>,
     table @ (_, own): SketchedTable<'_>,
@@ -85,8 +85,8 @@ pub(crate) fn comparable<'k>(
         .filter_map(|(_, (_, sketch))| levels(own, sketch).and(sketch.latencies.as_deref()))
 }
 
-/// The median logarithm of the ratio of two tables, by slice of the first. `None` if they share too few keys or are
-/// the same measurement.
+/// Returns the median logarithm of the two tables' latency ratio for each slice of `own`. `None` if the tables share
+/// too few keys or are the same measurement.
 fn levels(own: &Sketch, other: &Sketch) -> Option<Vec<f64>> {
     let mut by_slice = own.room_by_slice::<f64>();
     let (mut shared, mut same) = (0, 0);

@@ -15,10 +15,10 @@ use crate::checks::compare::series::{DeviatingPoint, FivePoints, KeyLatencies, T
 use crate::checks::compare::sketch::{SketchOutlier, SketchedTable};
 use crate::database::catalog::TableFile;
 
-/// The minimum number of bends that a thread scores at once.
+/// The minimum number of bends that a thread scores as one unit of work.
 const BENDS: usize = 512;
 
-/// The scores of all judged tables, and the latencies of all tables of their name.
+/// The scores of the curves of all judged tables, and the latencies of all tables with the same name.
 #[derive(Default)]
 pub struct CurveScores {
     /// The latencies and references of all tables, by path.
@@ -44,28 +44,28 @@ pub(crate) struct TableScores {
     pub shapes: Vec<SeriesScore>,
     /// The roughness of slices that are rough in the ratio to every other table.
     pub roughness: Vec<Roughness>,
-    /// The roughness of slices that were smoother before a pull request, in the ratio to the table's base.
+    /// The roughness of the slices that were smoother before a pull request, in the ratio to the table's base.
     pub rougher: Vec<Roughness>,
 }
 
-/// The number of a slice's points that deviate from their neighbours.
+/// The number of a slice's points that were scored, and the number of these that deviate from their neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct DeviatingPoints {
     /// The number of points that deviate.
     pub count_deviating: u32,
-    /// The number of points that were scored.
+    /// The number of points that were compared with their neighbours.
     pub scored: u32,
 }
 
 impl DeviatingPoints {
-    /// The share of compared points that deviate.
+    /// Returns the share of scored points that deviate.
     pub(crate) fn share(self) -> f64 {
         f64::from(self.count_deviating) / f64::from(self.scored.max(1))
     }
 }
 
 impl TableScores {
-    /// The evidence of other tables on an outlier; `None` if the curve has no bend in its row.
+    /// Returns the evidence of other tables on an outlier; `None` if the outlier's row is not a bend of the curve.
     pub(crate) fn of_outlier(&self, outlier: &SketchOutlier) -> Option<ReferenceEvidence> {
         let mut bends = self.curve.deviates_at(outlier.hash);
         bends
@@ -73,8 +73,8 @@ impl TableScores {
             .map(|(number, _)| self.deviations[number])
     }
 
-    /// Counts the points of a slice that deviate: the bends of at least `floor_ms` for whose numbers `stands_out` is
-    /// true.
+    /// Counts the points of a slice that deviate: the bends with a latency of at least `floor_ms` for whose index
+    /// `stands_out` returns true.
     pub(crate) fn spiked(
         &self,
         slice: u32,
@@ -88,8 +88,8 @@ impl TableScores {
         DeviatingPoints { count_deviating: spiked, scored: self.curve.slow(slice) }
     }
 
-    /// Counts the points of a slice that deviate by a factor of `least` in the ratio to one other table. The number
-    /// of common points is estimated from the slice's sampled segments.
+    /// Counts the points of a slice that deviate by a factor of at least `least` in the ratio to one other table. The
+    /// number of scored points is an estimate from the share of the slice's sampled segments that the other table has.
     pub(crate) fn count_deviating_from(
         &self,
         other: &KeyLatencies,
@@ -144,8 +144,8 @@ impl CurveScores {
         self.scores.get(&file.entry.path)
     }
 
-    /// The path of a reference that shows the deviation of a judged table's bend; `None` if none does. `bend` is the
-    /// bend's number.
+    /// Returns the path of a reference that shows the deviation of a judged table's bend; `None` if no reference does.
+    /// `bend` is the bend's index.
     pub(crate) fn shown_by(&self, file: &TableFile, bend: usize) -> Option<&str> {
         let groups = self.tables.get(&file.entry.path)?.groups.get()?;
         let TableScores { curve, deviations: bends, .. } = self.of_table(file)?;

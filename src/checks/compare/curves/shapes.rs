@@ -11,9 +11,9 @@ use crate::checks::compare::series::{
     KeyLatencies, KeyPoint, SeriesSamplePoints, TableCurve, smaller_deviation,
 };
 
-/// The roughness below which a slice is smooth.
+/// A slice is smooth if its median roughness, the logarithm of a factor, is below this limit.
 const SMOOTH: f64 = 0.04;
-/// The least number of segments of five points from which a slice's roughness along an axis is computed.
+/// The minimum number of segments of five points that are needed to compute a slice's roughness along an axis.
 const SEGMENTS: usize = 20;
 
 /// The deviation of a series from the other series of its slice.
@@ -28,15 +28,15 @@ pub(crate) struct SeriesScore {
     pub groups: usize,
 }
 
-/// The roughness of a slice, along the axis of its sweep that shows least: a kernel that steps along one axis is smooth
-/// along the others.
+/// The roughness of a slice along the axis on which it is smoothest: a kernel that steps along one axis is smooth along
+/// the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Roughness {
     /// The slice's index in the sketch.
     pub slice: u32,
-    /// The median roughness over the slice's segments of five points, in the ratio to the smoothest reference. The
-    /// roughness of a segment is the distance of the middle point from the mean of its neighbours, as the logarithm
-    /// of a factor. A second median uses the outer points instead of the neighbours; the smaller one is kept.
+    /// The median roughness of the slice's segments of five points, in the ratio to the smoothest reference. A
+    /// segment's roughness is the distance of its middle point from the mean of the two neighbours, as the logarithm of
+    /// a factor. A second median uses the two outer points instead of the neighbours. The smaller median is kept.
     pub median: f64,
     /// Number of references that have enough of the slice's segments.
     pub references: usize,
@@ -49,7 +49,7 @@ pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<
     (0..curve.shapes.len()).filter_map(|number| shape_score(curve, number, groups)).collect()
 }
 
-/// The score of the series with this number; `None` if it is less than [`KEPT`].
+/// Returns the score of the series with the index `number`; `None` if the score is below [`KEPT`].
 fn shape_score(curve: &TableCurve, number: usize, groups: &ReferenceGroups) -> Option<SeriesScore> {
     let shape = &curve.shapes[number];
     let ReferenceEvidence { score, groups } =
@@ -79,8 +79,8 @@ fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -
     least
 }
 
-/// The roughness of slices in the ratio to the reference in which they are smoothest. Slices that are smooth in the
-/// ratio to any of the `references` are left out.
+/// Returns the roughness of each slice in the ratio to the reference with which the slice is smoothest. A slice that is
+/// smooth in the ratio to any reference is left out.
 pub(super) fn roughness<'k>(
     curve: &TableCurve,
     mut references: impl Iterator<Item = &'k KeyLatencies>,
@@ -105,7 +105,7 @@ pub(super) fn roughness<'k>(
     along_every_axis(all.into_iter().map(|(one, _)| one).filter(|one| one.references > 0))
 }
 
-/// One roughness per slice: that of its smoothest axis.
+/// Returns one roughness per slice: the smallest over the slice's axes.
 fn along_every_axis(all: impl Iterator<Item = Roughness>) -> Vec<Roughness> {
     let mut least: BTreeMap<u32, Roughness> = BTreeMap::new();
     for one in all {
@@ -118,7 +118,8 @@ fn along_every_axis(all: impl Iterator<Item = Roughness>) -> Vec<Roughness> {
 }
 
 impl Roughness {
-    /// Returns true if the slice is smooth in the ratio to a reference. Otherwise its roughness is recorded.
+    /// Returns true if the slice is smooth in the ratio to a reference. If it is not, its roughness is recorded in
+    /// `self`.
     fn is_smooth(&mut self, segments: &[[KeyPoint; 5]], reference: &KeyLatencies) -> bool {
         let mut all = Vec::new();
         let mut smooth = [0, 0];
@@ -140,14 +141,15 @@ impl Roughness {
     }
 }
 
-/// The smaller of the medians of the two distances that [`rough`] returns.
+/// Returns the median of the first or of the second distances that [`rough`] returns, whichever is smaller.
 fn median(rough: &[(f64, f64)]) -> f64 {
     let (mut next, mut beyond): (Vec<f64>, Vec<f64>) = rough.iter().copied().unzip();
     upper_median(&mut next).min(upper_median(&mut beyond))
 }
 
-/// The roughness of slices in the ratio to their own latencies `before` a pull request, if they were smoother then.
-/// If the ratio of two states is rough, one of the states is noisy. Smooth slices are left out.
+/// Returns the roughness of the slices that were smoother before a pull request, in the ratio to their own latencies
+/// `before` it. If the ratio of two states is rough, one of the states is noisy. Slices with a smooth ratio are left
+/// out.
 pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughness> {
     let mut found = Vec::new();
     let mut smooth = BTreeSet::new();
@@ -174,7 +176,7 @@ pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughnes
     along_every_axis(found.into_iter().filter(|one| !smooth.contains(&one.slice)))
 }
 
-/// The sampled segments of each slice and axis, if there are enough of them. A slice is listed once per axis.
+/// Returns the sampled segments of each pair of slice and axis. Pairs with too few segments are left out.
 fn segments(curve: &TableCurve) -> Vec<(u32, Vec<[KeyPoint; 5]>)> {
     let segments = curve.segments.iter();
     let along = grouped(segments.map(|one| ((one.slice, one.axis), one.points)));
@@ -186,16 +188,16 @@ fn log(latency: f32) -> Option<f64> {
     (latency > 0.0).then(|| f64::from(latency).ln())
 }
 
-/// The distance of the middle of five logarithms from the mean of its two neighbours; `None` if one of these is
-/// missing.
+/// Returns the distance of the middle of five logarithms from the mean of its two neighbours; `None` if one of the
+/// three is missing.
 fn off_line([_, before, own, after, _]: [Option<f64>; 5]) -> Option<f64> {
     Some((own? - (before? + after?) / 2.0).abs())
 }
 
-/// Two distances of the middle of five points in the ratio to a reference, as logarithms: from the mean of its
-/// neighbours, and from the mean of the outer points. A kernel that pads every other size makes a zigzag, for which
-/// the first distance is large and the second is small. For noise both are large. `None` if the reference lacks a
-/// point.
+/// Returns two distances of the middle of five points, as logarithms and in the ratio to a reference: from the mean of
+/// the middle point's neighbours, and from the mean of the outer points. A kernel that pads every other size makes a
+/// zigzag, for which the first distance is large and the second is small. Noise makes both large. `None` if the
+/// reference lacks a point.
 fn rough(five: &[KeyPoint; 5], reference: &KeyLatencies) -> Option<(f64, f64)> {
     let ratios @ [far_before, _, own, _, far_after] = five.map(|point| log_ratio(point, reference));
     let beyond = (own? - (far_before? + far_after?) / 2.0).abs();

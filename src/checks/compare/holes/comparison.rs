@@ -15,9 +15,9 @@ use crate::specs::{Filling, KeyPart, TableSpec};
 /// A table that the judged table is compared with.
 #[derive(Debug)]
 pub(crate) struct KeyReference<'a> {
-    /// The system; `None` if it is another version on the judged table's system.
+    /// The reference's system; `None` if the reference is another version on the judged table's system.
     pub system: Option<&'a str>,
-    /// The version.
+    /// The reference's version.
     pub version: &'a str,
     /// The key samples of the files that the reference serves its keys from.
     pub sketches: Vec<&'a Sketch>,
@@ -30,7 +30,7 @@ pub(crate) struct ReferenceKey<'a> {
     pub had_by: BTreeSet<usize>,
     /// True if the judged table would serve the key.
     pub is_served: bool,
-    /// The sample of the first reference that has the key, and the key's index there.
+    /// The key sample of the first reference that has the key, and the key's index in that sample.
     sampled: (&'a KeyCoverage, u32),
 }
 
@@ -44,22 +44,23 @@ pub(crate) struct HoleComparison<'a> {
     pub file: &'a TableFile,
     /// The slices that the judged table serves.
     pub own_slices: Vec<&'a Slice>,
-    /// The nearest systems, then other versions.
+    /// The references: first the nearest systems, then other versions.
     pub references: Vec<KeyReference<'a>>,
-    /// The sampled keys that at least half of the references have. Only keys below the end of every sketch are
-    /// listed, so that a key that is not found is certainly missing.
+    /// The sampled keys that at least half of the systems or half of the other versions have. Only keys below the end
+    /// of every sketch are listed, so that a key that is not found is certainly missing.
     pub keys: Vec<ReferenceKey<'a>>,
-    /// The share of all keys that the sample contains; 1 if it has all.
+    /// The share of all keys that the samples contain; 1 if they contain all keys.
     pub share: f64,
     /// True if all references are systems of other generations.
     pub is_distant: bool,
-    /// The reason why all missing keys may be right; `None` without such a reason.
+    /// The reason why all missing keys may be intended; `None` without such a reason.
     pub caveat: Option<String>,
 }
 
 impl<'a> HoleComparison<'a> {
-    /// Compares a table with its references. Returns `None` if there are none, or if the file is not the current
-    /// version: what a superseded version lacks, the current one has or has a finding for.
+    /// Compares a table with its references. Returns `None` if the table serves no keys, or if the file is not of the
+    /// current version. A superseded version needs no finding: the current version either has its missing keys or gets
+    /// a finding itself.
     pub(crate) fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
         let spec = at.state.specs.tables.get(&file.table)?;
         let editions = at.shelf.editions(file)?;
@@ -115,12 +116,12 @@ impl<'a> HoleComparison<'a> {
         self.keys.iter().filter(|key| !key.is_served).count()
     }
 
-    /// The estimated number of keys for a number of `sampled` keys.
+    /// Estimates the number of all keys that a number of `sampled` keys stands for.
     pub(crate) fn estimate(&self, sampled: usize) -> usize {
         (sampled as f64 / self.share).round() as usize
     }
 
-    /// A number of keys in words. An estimate is rounded to two digits: `about 1,200`.
+    /// Formats a number of keys. An estimate is rounded to two digits: `about 1,200`.
     pub(crate) fn about(&self, keys: usize) -> String {
         if self.share >= 1.0 {
             return count(keys);
@@ -134,7 +135,7 @@ impl<'a> HoleComparison<'a> {
         self.references.iter().map(KeyReference::name).collect::<Vec<_>>().join(", ")
     }
 
-    /// The sampled keys as a grid: the values of their parts, and whether the table would serve them.
+    /// Returns the sampled keys as a grid: the values of each key's parts, and whether the table would serve the key.
     pub(crate) fn grid(&self) -> KeyGrid {
         let sampled: Vec<_> = self.keys.iter().map(|key| key.sampled).collect();
         let state = |key: &ReferenceKey<'_>| {
@@ -165,7 +166,7 @@ impl ReferenceKey<'_> {
     }
 
     /// Returns true if at least half of the systems or half of the other versions have the key. If all systems are of
-    /// other generations (`is_distant`), all of several must have it.
+    /// other generations (`is_distant`), there must be several, and all of them must have the key.
     fn is_usual(&self, references: &[KeyReference<'_>], is_distant: bool) -> bool {
         let is_system = |reference: &KeyReference<'_>| reference.system.is_some();
         let systems = references.iter().filter(|reference| is_system(reference)).count();
@@ -180,8 +181,8 @@ impl ReferenceKey<'_> {
     }
 }
 
-/// Returns true if a table and all of its references state the plan of their cases, and the table shares its plan
-/// with none of them.
+/// Returns true if the sidecars of a table and of all its references state a `case_plan_hash`, and no reference has the
+/// same plan as the table.
 fn have_other_plans(at: &CrossContext<'_>, file: &TableFile, references: &[&TableFile]) -> bool {
     let plans = |file: &TableFile| at.sidecar(file).map(TableMeta::plans).unwrap_or_default();
     let own = plans(file);
@@ -200,14 +201,14 @@ fn has(sketch: &Sketch, hash: u64) -> bool {
     sketch.points.binary_search_by_key(&hash, |point| point.hash).is_ok()
 }
 
-/// The greatest hash up to which every sketch contains all its table's keys.
+/// Returns the largest hash up to which every sketch contains all keys of its table.
 fn least_end(own: &[&Sketch], references: &[KeyReference<'_>]) -> u64 {
     let sketches = references.iter().flat_map(|r| &r.sketches).chain(own);
     sketches.map(|sketch| sketch.end).min().unwrap_or(0)
 }
 
-/// Lists the keys of the references in slices for which `is_comparable` is true, ordered by hash. `own` are the
-/// sketches of the files that the judged table serves.
+/// Lists the keys of the references, ordered by hash, in slices for which `is_comparable` returns true. `own` are the
+/// sketches of the files from which the judged table serves its keys.
 fn reference_keys<'a>(
     own: &[&Sketch],
     references: &[KeyReference<'a>],
@@ -234,7 +235,7 @@ fn reference_keys<'a>(
     same_key.map(key).collect()
 }
 
-/// The texts of a slice by key part: first those that name kernels, then the others.
+/// The texts of a slice by key part: first the parts that name kernels, then all other parts.
 type KernelSlice<'a> = (BTreeMap<&'a str, &'a str>, BTreeMap<&'a str, &'a str>);
 
 /// The kernels that a table and its references have.
@@ -261,9 +262,9 @@ impl<'a> Kernels<'a> {
         Self { parts, own, references }
     }
 
-    /// Returns true if the table's machine may run the kernel of a reference's slice. False if the table has another
-    /// kernel for the same texts and no reference has both kernels, or if the reference is distant and the table does
-    /// not have the kernel at all.
+    /// Returns true if the table's machine may run the kernel of a reference's slice. Returns false if the table has
+    /// another kernel for the same texts and no reference has both kernels. Also returns false if the reference is
+    /// distant and the table does not have the kernel at all.
     fn are_comparable(&self, slice: &Slice, is_distant: bool) -> bool {
         let slice = split(slice, &self.parts);
         let run_together = |own: &KernelSlice<'_>| {

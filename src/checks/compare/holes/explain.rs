@@ -12,8 +12,8 @@ use crate::findings::{Explained, Explanation};
 use crate::specs::NEAREST;
 use crate::specs::system::System;
 
-/// Marks the missing keys that a failure or a limit explains. Returns the explanations of at least `least` sampled
-/// keys.
+/// Marks the missing keys that a failure or a limit explains. Returns each explanation that explains at least `least`
+/// sampled keys.
 pub(crate) fn explain(
     comparison: &HoleComparison<'_>,
     grid: &mut KeyGrid,
@@ -68,7 +68,7 @@ fn explain_by_failures(
     by_error
 }
 
-/// Missing keys as the condition of a limit reads them.
+/// Missing keys, as the scope in which a limit's condition is evaluated.
 struct UnservedKeys<'a> {
     comparison: &'a HoleComparison<'a>,
     grid: &'a KeyGrid,
@@ -101,8 +101,8 @@ impl UnservedKeys<'_> {
         }
     }
 
-    /// For each missing key, whether a key with the same names and shape is served for which `fits` is true. `fits`
-    /// takes the indices of the served key and of the missing key.
+    /// Returns for each missing key whether the table serves a key with the same names and shape for which `fits` is
+    /// true. `fits` takes the index of the served key and the index of the missing key.
     fn is_served(&self, fits: impl Fn(usize, usize) -> bool) -> Value<'_> {
         let shapes = self.grid.points.slices(&[PartRole::Name, PartRole::Shape]);
         let served: Vec<usize> = self.grid.in_state(KeyState::Served).collect();
@@ -111,7 +111,7 @@ impl UnservedKeys<'_> {
         Value::Bool(Vals::Rows(self.keys.iter().map(is_served).collect()))
     }
 
-    /// For each missing key, the share of missing keys among those with the same names.
+    /// Returns for each missing key the share of unserved keys among all keys with the same names.
     fn missing_share(&self) -> Vec<f64> {
         let names = self.grid.points.slices(&[PartRole::Name]);
         let mut counts: BTreeMap<u32, (f64, f64)> = BTreeMap::new();

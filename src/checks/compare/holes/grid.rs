@@ -17,7 +17,7 @@ pub(crate) enum KeyState {
 
 /// The references' keys by the values of their parts, and the state of each.
 pub(crate) struct KeyGrid {
-    /// The keys.
+    /// The keys with the values of their parts.
     pub points: CoveredPoints,
     /// The state of each key.
     pub states: Vec<KeyState>,
@@ -53,7 +53,7 @@ impl KeyGrid {
         axes.all(|axis| self.code(axis, key) >= self.code(axis, other))
     }
 
-    /// The codes of the values that keys have in a part.
+    /// Returns the codes of all values that `keys` have in a key part.
     pub(crate) fn values(&self, part: usize, keys: &[usize]) -> BTreeSet<u32> {
         keys.iter().map(|key| self.code(part, *key)).collect()
     }

@@ -16,30 +16,30 @@ use crate::database::table::{EXAMPLES, Example, REFERENCE};
 /// Keys that references have and the judged table would not serve.
 #[derive(Debug, Serialize)]
 pub(crate) struct Hole {
-    /// The condition that the keys meet, in words: `num_heads 8`.
+    /// The condition that the missing keys meet, as text: `num_heads 8`.
     #[serde(skip)]
     pub words: String,
-    /// The number of keys.
+    /// The estimated number of missing keys.
     pub keys: usize,
-    /// The first keys.
+    /// The first missing keys.
     #[serde(skip)]
     pub examples: Vec<Example>,
     /// The names of the references that have at least half of the keys.
     had_by: Vec<String>,
-    /// The share of the references that have the keys: `2 of 2 nearest systems and 1 of 3 other versions`.
+    /// The number of references that have the keys, as text: `2 of 2 nearest systems and 1 of 3 other versions`.
     pub of: String,
-    /// The keys' values by part, for the parts with several values in the grid.
+    /// The values of the missing keys by key part, for the parts with several values in the grid.
     values: BTreeMap<String, Vec<Json>>,
-    /// True if the hole may be a choice of the machine: only other systems have the keys, which are whole slices, and
-    /// the slices depend on the machine.
+    /// True if the missing keys may be a choice of the machine: they are whole slices, the slices depend on the
+    /// machine, and only other systems have the keys.
     #[serde(skip)]
     pub is_choice: bool,
 }
 
 impl Hole {
     /// Describes keys that are missing together. Returns `None` for sizes inside the sweep that no table of the same
-    /// version has: a lookup interpolates there, and no collector planned them. `workload` are key parts that do not
-    /// depend on the machine.
+    /// version has. The planner interpolates there, and no collector planned to measure these sizes. `workload` lists
+    /// the key parts that do not depend on the machine.
     pub(crate) fn new(
         comparison: &HoleComparison<'_>,
         grid: &KeyGrid,
@@ -77,14 +77,14 @@ impl Hole {
     }
 }
 
-/// The references of one sort (nearest systems, or other versions), with those that have at least half of the missing
-/// keys.
+/// The references of one kind (nearest systems, or other versions), and those of them that have at least half of the
+/// missing keys.
 struct HavingShare<'a> {
-    /// The sort in words: `nearest system`.
+    /// The kind of the references in a message, in the singular: `nearest system`.
     sort: &'static str,
     /// The references that have at least half of the missing keys.
     having: Vec<&'a KeyReference<'a>>,
-    /// The number of references of the sort.
+    /// The number of all references of this kind.
     of: usize,
 }
 
@@ -115,7 +115,7 @@ impl fmt::Display for HavingShare<'_> {
     }
 }
 
-/// The first missing keys in the order of their values, each with a reference that has it.
+/// Returns the first missing keys in the order of their values, each with the name of a reference that has the key.
 fn examples(comparison: &HoleComparison<'_>, grid: &KeyGrid, missing: &[usize]) -> Vec<Example> {
     let parts = &grid.points.parts;
     let mut missing = missing.to_vec();
@@ -135,7 +135,8 @@ fn examples(comparison: &HoleComparison<'_>, grid: &KeyGrid, missing: &[usize]) 
     missing.into_iter().map(example).collect()
 }
 
-/// Returns true if the missing keys are sizes of an axis, and the table serves smaller and larger ones in their slice.
+/// Returns true if the missing keys are sizes along an axis, and the table serves a smaller and a larger size in the
+/// same slice.
 fn is_inside(grid: &KeyGrid, keys: &MissingKeys) -> bool {
     let axis = keys.conditions.iter().find(|(part, _)| grid.is_axis(**part));
     axis.is_some_and(|(axis, sizes)| {
@@ -147,7 +148,7 @@ fn is_inside(grid: &KeyGrid, keys: &MissingKeys) -> bool {
     })
 }
 
-/// The conditions of missing keys in words: first slices, then axes, and then other values that all keys have in
+/// Describes the conditions of missing keys: first slices, then axes, then other values that all missing keys have in
 /// common.
 fn words(comparison: &HoleComparison<'_>, grid: &KeyGrid, keys: &MissingKeys) -> String {
     let (mut slices, mut axes, mut common) = (Vec::new(), Vec::new(), Vec::new());
@@ -169,7 +170,7 @@ fn words(comparison: &HoleComparison<'_>, grid: &KeyGrid, keys: &MissingKeys) ->
     if common.is_empty() { said } else { format!("{said} with {}", common.join(", ")) }
 }
 
-/// A condition on an axis: `isl from 16384 up`, or its values if they are not a range.
+/// Describes a condition on an axis: `isl from 16384 up`, or a list of the values if they are not a range.
 fn axis_words(part: &CoveredPart, codes: &[usize]) -> String {
     let (first, last, end) = (codes[0], codes[codes.len() - 1], part.values.len() - 1);
     let (name, values) = (&part.name, &part.values);
@@ -184,14 +185,14 @@ fn axis_words(part: &CoveredPart, codes: &[usize]) -> String {
     }
 }
 
-/// A condition as its values: `dtype fp8 and bf16`.
+/// Describes a condition by its values: `dtype fp8, bf16`.
 fn value_words(part: &CoveredPart, codes: &[usize]) -> String {
     let values: Vec<String> = codes.iter().map(|code| part.values[*code].to_string()).collect();
     format!("{} {}", part.name, names(values.iter().map(String::as_str)))
 }
 
-/// The value of a part that all missing keys have, in words. `None` if they have several, if the part is an axis, or
-/// if the table serves no other value.
+/// Describes the value of a key part that all missing keys have. Returns `None` if they have several values, if the
+/// part is an axis, or if the table serves no other value of the part.
 fn common_words(
     comparison: &HoleComparison<'_>,
     grid: &KeyGrid,

@@ -10,29 +10,31 @@ use crate::checks::context::RowContext;
 use crate::database::table::{PartNumbers, number_bits};
 use crate::findings::{EXAMPLES, Hit, Severity};
 
-/// Limits for groups of rows with too few sizes (short ladders).
+/// Limits for groups of rows that have too few sizes along an axis (short ladders).
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ShortLadders {
-    /// The axes that are sizes of a workload. Along others, such as heads, the sizes are given by the models.
+    /// The axes along which ladders are judged. They are sizes of a workload. The sizes along other axes, such as
+    /// heads, are given by the models.
     axes: Vec<String>,
-    /// The least median number of sizes of the groups along an axis.
+    /// Ladders along an axis are judged only if the median group has at least this many sizes.
     sizes: f64,
-    /// The share of the median below which a ladder is too short.
+    /// A ladder is too short if its number of sizes is at most this share of the median.
     short: f64,
-    /// The axes whose ladders end at the memory's size. Along these, a ladder is short only if it has a single size
-    /// or lacks its low end.
+    /// The axes along which the memory's size limits the ladders. Along these axes, a ladder is short only if it has a
+    /// single size or lacks the usual low end.
     limited: Vec<String>,
-    /// The largest share of a table's groups that may have a short ladder; more are a design.
+    /// The maximum share of a table's groups that may have a short ladder. If more groups have one, this is a design of
+    /// the table.
     share: f64,
 }
 
-/// The rows of a group with too few sizes, and the number of its sizes.
+/// The rows of a group with a short ladder, and the number of different sizes in the group.
 type ShortGroup = (Vec<usize>, usize);
 
 impl ShortLadders {
-    /// Returns a hit on the rows of groups with short ladders, along the axis with most of them. It is an info if the
-    /// loader reads other files for the table, too. `None` without short ladders.
+    /// Returns a hit on the rows of groups with short ladders, along the axis with the most such groups. The hit is an
+    /// info if the loader also reads other files for the table. `None` if there are no short ladders.
     pub(crate) fn hit<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
         let keys = rows.keys()?;
         let spec = rows.spec;
@@ -75,8 +77,8 @@ impl ShortLadders {
         })
     }
 
-    /// Finds the groups with short ladders along an axis. Returns them with the median number of sizes of all groups;
-    /// `None` if there are none, or too many.
+    /// Finds the groups with short ladders along an axis. Returns these groups, and the median number of sizes of all
+    /// groups. `None` if there are no such groups, or too many.
     fn short(
         &self,
         rows: &RowContext<'_>,

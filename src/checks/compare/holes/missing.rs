@@ -11,10 +11,11 @@ use super::grid::{Conditions, KeyGrid, KeyState};
 use crate::base::group::grouped;
 use crate::database::coverage::PartRole;
 
-/// Keys that are missing together: they are of one slice and have missing values of one part.
+/// Keys of one slice that are missing together: the table serves none of the slice's keys with certain values of one
+/// further key part.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MissingKeys {
-    /// The values of the slice, and the missing values of the further part.
+    /// The values that define the slice, and the missing values of the further key part.
     pub conditions: Conditions,
     /// The missing keys, by index.
     pub missing: Vec<usize>,
@@ -22,15 +23,16 @@ pub(crate) struct MissingKeys {
 
 /// A partition of the keys into slices.
 struct Slicing {
-    /// The parts whose values are the same in all keys of a slice, by index.
+    /// The indices of the key parts whose values are the same in all keys of a slice.
     parts: Vec<usize>,
-    /// The slice of each key.
+    /// The slice number of each key.
     slices: Vec<u32>,
 }
 
 impl KeyGrid {
-    /// Finds slices of which the table serves no key with some values, each with at least `least` missing keys. Wide
-    /// slices come first, then those with most keys. Empty if the table serves no key at all.
+    /// Finds slices in which the table serves no key with certain values of a key part. Each result has at least
+    /// `least` missing keys. Wide slices come first; among equally wide slices, those with the most missing keys come
+    /// first. Empty if the table serves no key at all.
     pub(crate) fn missing_together(&self, least: usize) -> Vec<MissingKeys> {
         let mut left: Vec<usize> = self.in_state(KeyState::Missing).collect();
         let mut found = Vec::new();
@@ -61,7 +63,7 @@ impl KeyGrid {
         [vec![whole], each.collect(), vec![names], vec![shapes]]
     }
 
-    /// The largest set of keys among `left` that are missing together; `None` if it has fewer than `least` keys.
+    /// Returns the largest set of keys in `left` that are missing together; `None` if it has fewer than `least` keys.
     fn largest(&self, slicings: &[Slicing], left: &[usize], least: usize) -> Option<MissingKeys> {
         let parts = 0..self.points.parts.len();
         let pairs =
@@ -73,8 +75,8 @@ impl KeyGrid {
         (largest.missing.len() >= least).then_some(largest)
     }
 
-    /// The missing values of the part `along` in one slice: the slice in which most keys of `left` are missing this
-    /// way. `None` if there are none.
+    /// Finds values of the key part `along` that the table does not serve in one slice. Of all slices, the one with the
+    /// most such keys in `left` is returned. `None` if there is no such slice.
     fn missing_along(
         &self,
         slicing: &Slicing,

@@ -51,16 +51,16 @@ use crate::findings::{EXAMPLES, Explained, Finding, Severity, wholes};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Size")]
 pub struct HoleSize {
-    /// The least share of missing keys among those that half of the references have.
+    /// The minimum size of a hole, as a share of the sampled keys that half of the references have.
     share: f64,
-    /// The least number of missing keys in a sample.
+    /// The minimum number of missing sampled keys in a hole.
     points: usize,
-    /// Key parts that do not depend on the machine. A slice of such a part that another generation has is missing.
+    /// Key parts that do not depend on the machine. If another generation has a slice of such a part, the slice is
+    /// reported as missing and not as a choice of the machine.
     workload: Vec<String>,
-    /// The share of missing keys from which on keys that are missing individually, and not as a slice or size, are an
-    /// info.
+    /// The minimum share of missing keys for an info on keys that are missing individually, and not as a slice or size.
     apart: f64,
-    /// Limits for groups of keys with fewer sizes than the others of their table.
+    /// Limits for groups of rows with fewer sizes than the other groups of their table.
     ladders: ShortLadders,
 }
 
@@ -106,8 +106,8 @@ impl HoleSize {
         Ok(self.scattered_keys(rule, &comparison))
     }
 
-    /// An info on a table that lacks many keys individually, without lacking a whole slice or size; `None` if they
-    /// are few.
+    /// Returns an info on a table that lacks many single keys but not a whole slice or size; `None` if few keys are
+    /// missing.
     fn scattered_keys(
         &self,
         rule: RuleHead<'_>,

@@ -14,8 +14,9 @@ use crate::findings::{EXAMPLES, Finding, Severity, SliceEvidence};
 /// The largest number of rows that a finding lists.
 const LISTED: usize = 1000;
 
-/// Creates the finding on a part of a table's outliers. Outliers that other tables do not have decide; if there are
-/// none, it is on the recurring ones. `is_minor` returns true for points that are only an info.
+/// Creates the finding on `points`, the outliers in a part of a table. If other tables lack some of the outliers, the
+/// finding is on these alone, otherwise on the recurring ones. `is_minor` returns true for points that are only an
+/// info.
 pub(super) fn finding(
     rule: RuleHead<'_>,
     at: &CrossContext<'_>,
@@ -88,7 +89,7 @@ pub(super) fn finding(
     Some(finding)
 }
 
-/// The end of the message: whether other tables have the same outliers.
+/// Returns the end of the message, which states whether other tables have the same outliers.
 fn why(is_alone: bool, recurring: usize) -> String {
     match (is_alone, recurring) {
         (true, 0) => String::new(),
@@ -104,14 +105,14 @@ fn why(is_alone: bool, recurring: usize) -> String {
     }
 }
 
-/// The number of points by the axis on which they deviate.
+/// Counts the points by axis. A point counts for every axis on which it deviates.
 fn axes<'a>(sweep: &'a [String], points: &[&OutlyingPoint]) -> BTreeMap<&'a str, usize> {
     let shown = |number: usize| points.iter().filter(|o| o.axes >> number & 1 == 1).count();
     let counts = sweep.iter().enumerate().map(|(number, axis)| (axis.as_str(), shown(number)));
     counts.filter(|(_, points)| *points > 0).collect()
 }
 
-/// The number of points by slice, slices with most points first, as evidence.
+/// Counts the points by slice, as evidence. The slices with the most points are listed, in descending order.
 fn points_by_slice(slices: &[Slice], points: &[&OutlyingPoint]) -> Vec<SliceEvidence> {
     const SHOWN: usize = 10;
     let mut counts: BTreeMap<&Slice, usize> = BTreeMap::new();

@@ -34,41 +34,44 @@ pub struct Outliers<const SPIKE: bool>(OutlierLimits);
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Standout")]
 pub(crate) struct OutlierLimits {
-    /// The factor between a point and every neighbour from which on the point is an outlier.
+    /// A point is an outlier if it differs from every neighbour by at least this factor.
     factor: f64,
-    /// The least logarithm of the factor, in multiples of the tail of honest reruns.
+    /// The minimum logarithm of an outlier's factor, in multiples of the logarithm of the factor by which two reruns
+    /// differ in 1 % of cases.
     tails: f64,
-    /// The least latency of the slower side, in ms; the timer's resolution explains smaller ones.
+    /// The minimum latency in ms of an outlier or of its neighbours, whichever is longer. The timer's resolution
+    /// explains deviations at shorter latencies.
     floor_ms: f64,
-    /// The factor from which on the same key counts as an outlier of another table, too.
+    /// An outlier recurs in another table if the same key is an outlier there by at least this factor.
     recurs: f64,
-    /// Limits for the comparison with other tables; `None` if there is none.
+    /// Limits for the comparison with other tables; `None` if outliers are not compared with other tables.
     #[serde(default)]
     curves: Option<CurveLimits>,
 }
 
-/// Limits for points in the ratio of a table to other tables.
+/// Limits for outliers in the ratio of a table's latencies to other tables.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CurveLimits {
-    /// The factor between a point and the line of its neighbours from which on the point is compared with other
-    /// tables. Below this factor in the ratio to them, other tables refute an outlier.
+    /// A point that differs from the line between its neighbours by at least this factor is compared with other tables.
+    /// If it deviates by less in the ratio to them, the other tables refute an outlier.
     bends: f64,
-    /// The factor in the ratio to other tables from which on a point is an outlier.
+    /// A point is an outlier if it deviates by at least this factor in the ratio to other tables.
     factor: f64,
-    /// The least logarithm of the factor, in multiples of the tail of honest reruns.
+    /// The minimum logarithm of an outlier's factor, in multiples of the logarithm of the factor by which two reruns
+    /// differ in 1 % of cases.
     tails: f64,
     /// The value of `factor` for latencies below `floor_ms`.
     short: f64,
-    /// The least latency of the slower side, in ms; no timer resolves less.
+    /// The minimum latency in ms of an outlier or of its neighbours, whichever is longer. No timer resolves less.
     least_ms: f64,
-    /// The number of independent groups of tables that must agree.
+    /// At least this many independent groups of other tables must confirm an outlier.
     groups: usize,
-    /// The factor from which on a single point is a warning.
+    /// A single outlier is a warning if it deviates by at least this factor.
     warns: f64,
-    /// The number of outliers from which on they are a warning, whatever their factor.
+    /// At least this many outliers in a table are a warning, whatever their factor.
     points: usize,
-    /// Limits for whole series.
+    /// Limits for series that deviate as a whole.
     shapes: ShapeLimits,
 }
 
@@ -76,12 +79,12 @@ struct CurveLimits {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShapeLimits {
-    /// The factor in the ratio to other tables from which on a series deviates.
+    /// A series deviates if it differs from its slice by at least this factor, in the ratio to other tables.
     factor: f64,
-    /// The factor that only few series of a slice may exceed. If more do, the slice's kernels are not those of the
-    /// other tables.
+    /// Only few series of a slice may differ from the slice by at least this factor. If more do, the slice's kernels
+    /// are not the kernels of the other tables.
     calm: f64,
-    /// The share of a slice's series that may exceed `calm`.
+    /// The maximum share of a slice's series that may differ from the slice by the factor `calm` or more.
     share: f64,
 }
 
@@ -129,7 +132,7 @@ impl OutlierLimits {
         })
     }
 
-    /// The outliers of a table: spikes or drops.
+    /// Returns the outliers of a table: its spikes if `spike` is true, otherwise its drops.
     fn points(
         &self,
         at: &CrossContext<'_>,
@@ -167,7 +170,8 @@ impl OutlierLimits {
         points
     }
 
-    /// The slow (`spike`) or fast points whose deviation enough groups of references confirm.
+    /// Returns the points whose deviation enough groups of references confirm: slow points if `spike` is true,
+    /// otherwise fast ones.
     fn confirmed_points(
         &self,
         at: &CrossContext<'_>,
@@ -202,8 +206,8 @@ impl OutlierLimits {
         (0..scores.deviations.len()).filter(stands_out).filter_map(point).collect()
     }
 
-    /// The slow (`spike`) or fast series that deviate along their whole sweep, in slices whose other series do not
-    /// deviate. Each is represented by its middle point.
+    /// Returns the series that deviate along their whole sweep: slow series if `spike` is true, otherwise fast ones.
+    /// Slices in which many series deviate are left out. Each series is represented by its middle point.
     fn shapes(
         &self,
         sketch: &Sketch,
@@ -247,7 +251,7 @@ impl OutlierLimits {
     }
 
     /// Returns true for a spike, and for a drop that is not explained. A drop at the end of every axis may be right,
-    /// since a cache or an idle expert is fast there. At the level of the machine's other tables, the drop's
+    /// since a cache or an idle expert is fast there. If the machine's other tables are as fast as the drop, the drop's
     /// neighbours are slow instead.
     fn supported(&self, at: &CrossContext<'_>, file: &TableFile, one: &SketchOutlier) -> bool {
         let Outlier { inner, .. } = one.outlier;
@@ -256,7 +260,8 @@ impl OutlierLimits {
         one.outlier.spike() || (inner && !at_level())
     }
 
-    /// Returns true if the machine's other tables are nearer to a fast point than to its neighbours, by ratio.
+    /// Returns true if the other tables of the same machine are nearer, by ratio, to a fast point than to its
+    /// neighbours.
     fn at_level_of_peers(
         &self,
         at: &CrossContext<'_>,

@@ -10,20 +10,20 @@ use crate::database::table::{Example, number_json};
 /// The comparison in which a point is an outlier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum OutlierComparison {
-    /// With the point's neighbours in its own table.
+    /// The point is compared with its neighbours in its own table.
     Neighbours,
-    /// The point's neighbours in the ratio to other tables.
+    /// The point is compared with its neighbours in the ratio to other tables.
     References,
-    /// With the other series of the slice, in the ratio to other tables; the whole series deviates.
+    /// The point's series is compared with the other series of its slice in the ratio to other tables.
     Shape,
 }
 
 /// The verdict of other tables on an outlier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum PointStanding {
-    /// Only its own table has the outlier.
+    /// Only the point's own table has the outlier.
     Alone,
-    /// Other tables show the same point: it is a step of the kernel.
+    /// Other tables have the same outlier, so it is a step of the kernel.
     Recurring,
 }
 
@@ -33,16 +33,15 @@ pub(super) struct OutlyingPoint {
     pub row: u32,
     /// The point's slice, an index into the sketch's slices.
     pub slice: u32,
-    /// The latency in ms.
+    /// The point's latency in ms.
     pub latency: f64,
-    /// The latency divided by that of the neighbours; below 1 for a drop.
+    /// The factor by which the point is slower than expected from its neighbours or its slice; below 1 for a drop.
     pub ratio: f64,
     /// The axes of the sweep on which the point deviates, one bit each.
     pub axes: u8,
     pub by: OutlierComparison,
     pub standing: PointStanding,
-    /// Path of a table that shows the deviation in the ratio to it; `None` if the outlier was found without other
-    /// tables.
+    /// The path of another table that shows the deviation; `None` if no table is named.
     pub reference: Option<String>,
     key: Vec<(String, Value)>,
 }
@@ -64,8 +63,8 @@ impl OutlyingPoint {
         }
     }
 
-    /// Creates an outlier from a point off the line between its neighbours, which other tables do not have. `bend` is
-    /// its index, and `reference` is the path of one of the other tables.
+    /// Creates an outlier from a bend that references confirm. `bend` is the bend's index, and `reference` is the path
+    /// of a table that shows the deviation.
     pub(crate) fn in_ratio_to_others(
         scores: &TableScores,
         bend: usize,
@@ -111,7 +110,7 @@ impl OutlyingPoint {
         times_off(self.ratio)
     }
 
-    /// The point's row with its figures, as an example.
+    /// Returns the point's row with its latency and ratio, as an example.
     pub(crate) fn example(&self) -> Example {
         let over = match self.by {
             OutlierComparison::Neighbours => "over_neighbours",

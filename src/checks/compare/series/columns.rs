@@ -7,10 +7,11 @@ use crate::specs::{TableSpec, measured_unit};
 /// The axes of a table's sweep, read from its columns. The rows of a series are equal in all columns except the
 /// measurements and the axis.
 pub(super) struct ColumnSweep<'k> {
-    /// The columns of the sweep with whole numbers, with their names. Other rules report a column that contains
-    /// anything else.
+    /// The columns of the sweep that contain whole numbers: each column's name and sizes. Other rules report a sweep
+    /// column that contains anything else.
     pub axes: Vec<(&'k str, AxisSizes<'k>)>,
-    /// The combination number of each row, over all columns that are neither measurements nor axes.
+    /// A number for each row. Rows have the same number if they agree in all columns that are neither measurements nor
+    /// axes.
     fixed: NumberedRows,
 }
 
@@ -45,7 +46,7 @@ impl<'k> ColumnSweep<'k> {
         Self { axes, fixed }
     }
 
-    /// The series number of each row along the axis with this index.
+    /// Returns the number of each row's series along the axis with the index `along`.
     pub(crate) fn series_of_rows(&self, along: usize) -> NumberedRows {
         let mut fixed = Combinations::default();
         fixed.add_codes(&self.fixed.of_rows[..], self.fixed.counts.len());

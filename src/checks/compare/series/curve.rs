@@ -15,8 +15,8 @@ const SEGMENTS: usize = 512;
 /// The approximate number of rows of a table that are the middle of a segment.
 const SAMPLE: usize = 8_192;
 
-/// The divisor of the timer's floor that gives the least latency of a kept series. It is less than the floor, since a
-/// series that is too fast should take longer.
+/// A series is kept if its latency is at least the timer's floor divided by this number. The limit is below the floor,
+/// since a series that is too fast should take longer.
 const SHORTER: f64 = 3.0;
 
 /// A key, and the table's latency at that key. A missing neighbour has 0 ms.
@@ -37,7 +37,8 @@ pub struct KeyLatencies {
 }
 
 impl KeyLatencies {
-    /// Collects latencies in ms by key hash. Latencies of 0 are left out; of a repeated key the first one counts.
+    /// Collects latencies in ms by key hash. Latencies of 0 are left out. If a key is repeated, its first latency is
+    /// kept.
     pub(crate) fn of(points: impl Iterator<Item = (u64, f64)>) -> Self {
         let most = points.size_hint().1.unwrap_or_default();
         let mut own = Self { by_hash: HashMap::with_capacity(most), given: 0 };
@@ -48,7 +49,7 @@ impl KeyLatencies {
         own
     }
 
-    /// Returns true if each of a table's `rows` was added with a key of its own.
+    /// Returns true if all `rows` rows of a table were added, each with a different key.
     pub(crate) fn are_of_each(&self, rows: usize) -> bool {
         self.given == rows && self.by_hash.len() == rows
     }
@@ -62,9 +63,9 @@ impl KeyLatencies {
 /// The neighbours of a point along an axis: two points before it and two after, in the order of the sweep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AxisPoints {
-    /// The points.
+    /// The four neighbours, in the order of the sweep.
     pub points: [KeyPoint; 4],
-    /// The sizes of the points, with the size of the point itself in the middle.
+    /// The sizes of the four neighbours, with the size of the point itself in the middle.
     pub sizes: Sizes,
 }
 
@@ -77,9 +78,9 @@ pub struct DeviatingPoint {
     pub slice: u32,
     /// The point's key and latency.
     pub point: KeyPoint,
-    /// Logarithm of the point's latency divided by that of the line between its neighbours.
+    /// The logarithm of the point's latency divided by the latency on the line between its neighbours.
     pub log_ratio: f32,
-    /// The index in [`TableCurve::neighbours`] of the point's neighbours on its first axis.
+    /// The index in [`TableCurve::neighbours`] of the first entry that belongs to the point.
     first: u32,
     /// The number of axes along which the point has two neighbours.
     axes: u8,
@@ -99,38 +100,38 @@ pub struct SeriesSamplePoints {
 }
 
 impl SeriesSamplePoints {
-    /// The latency of its middle point in ms.
+    /// Returns the latency of the series' middle point in ms.
     pub(crate) fn latency(&self) -> f64 {
         f64::from(self.points[SHAPE_POINTS / 2].latency)
     }
 }
 
-/// Five successive points of a series, all of them long enough for the timer.
+/// Five successive points of a series. All of their latencies are at least the timer's floor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FivePoints {
     /// The slice, as an index into the sketch's slices.
     pub slice: u32,
-    /// The number of the axis along which the points lie.
+    /// The index of the axis along which the points are successive.
     pub axis: u8,
     /// The five points in ascending order of their size.
     pub points: [KeyPoint; 5],
 }
 
-/// The bends, series and segments that are kept of a table.
+/// The bends, series and segments of a table that are kept for the comparison with other tables.
 #[derive(Debug, Clone, Default)]
 pub struct TableCurve {
-    /// The factor from the line between two neighbours, up or down, from which on a point is kept. Other tables
-    /// confirm a deviation from the same factor on.
+    /// The minimum factor, up or down, by which a kept point differs from the line between its two neighbours. Other
+    /// tables must confirm a deviation by the same factor.
     pub least_deviation: f64,
     /// The bends, sorted by key hash.
     pub deviations: Vec<DeviatingPoint>,
     /// The neighbours of the bends: for each bend, one entry per axis.
     neighbours: Vec<AxisPoints>,
-    /// The series whose latencies are at least nearly long enough for the timer.
+    /// The series whose latency is at least the timer's floor divided by `SHORTER`.
     pub shapes: Vec<SeriesSamplePoints>,
-    /// The number of points that have two neighbours and are long enough for the timer, by slice.
+    /// The number of points by slice that have two neighbours and a latency of at least the timer's floor.
     slow: Vec<u32>,
-    /// A sample of segments of each slice's series along each axis, by the hash of their middle key.
+    /// A sample of the segments of each slice along each axis, chosen by the hash of the segment's middle key.
     pub segments: Vec<FivePoints>,
     /// The names of the parts of the table's key.
     parts: Vec<String>,
@@ -138,10 +139,10 @@ pub struct TableCurve {
     shape_keys: KeyCoverage,
 }
 
-/// The rows of a table, as curves are made from them.
+/// The rows from which a table's curves are made.
 pub(crate) struct CurveRows<'a> {
     pub keys: &'a Keys<'a>,
-    /// In ms, one value per row.
+    /// The latency in ms, one value per row.
     pub latency: &'a Vals<'a, f64>,
 }
 
@@ -154,8 +155,8 @@ impl CurveRows<'_> {
         KeyPoint { hash: self.keys.hashes()[row as usize], latency }
     }
 
-    /// Returns true for about [`SAMPLE`] rows, chosen by the hashes of their keys: the sample does not depend on the
-    /// order of rows, and another row moves little of it.
+    /// Returns true if a row is in the sample of about [`SAMPLE`] rows. Rows are chosen by the hashes of their keys. So
+    /// the sample does not depend on the order of rows, and an added row hardly changes it.
     pub(crate) fn samples(&self, row: u32) -> bool {
         let hashes = self.keys.hashes();
         let share = (SAMPLE as f64 / hashes.len() as f64).min(1.0);
@@ -169,7 +170,8 @@ impl CurveRows<'_> {
 }
 
 impl TableCurve {
-    /// Keeps the parts of a scan that other tables are compared with. `slice` returns the slice number of a row.
+    /// Collects from a scan the bends, series and segments that are compared with other tables. `slice` returns the
+    /// slice number of a row.
     pub(crate) fn of(
         scan: &Scan,
         rows: &CurveRows<'_>,
@@ -233,7 +235,7 @@ impl TableCurve {
         own
     }
 
-    /// The number of a slice's points that have two neighbours and are long enough for the timer.
+    /// Returns the number of a slice's points that have two neighbours and a latency of at least the timer's floor.
     pub(crate) fn slow(&self, slice: u32) -> u32 {
         self.slow.get(slice as usize).copied().unwrap_or(0)
     }
@@ -244,7 +246,7 @@ impl TableCurve {
         &self.neighbours[first..first + bend.axes as usize]
     }
 
-    /// The bends at a key, with their numbers.
+    /// Returns the bends at a key, each with its index in `deviations`.
     pub(crate) fn deviates_at(&self, hash: u64) -> impl Iterator<Item = (usize, &DeviatingPoint)> {
         let first = self.deviations.partition_point(|b| b.point.hash < hash);
         let from = (first..).zip(&self.deviations[first..]);

@@ -6,9 +6,9 @@
 //! axes.
 //!
 //! [`scan`] walks over all series of a table once. It finds the [`Outlier`]s, which are visible in the table alone.
-//! It finds the [`Bend`]s, which are much milder and mostly right, and are compared with other tables. It also takes
-//! a sample of each series ([`Shape`]). [`TableCurve`] and [`KeyLatencies`] are kept to compare a table's curves with
-//! others.
+//! It finds bends ([`DeviatingPoint`]s): they deviate much less, are mostly right and are compared with other tables.
+//! It also takes a sample of each series ([`SeriesSample`]). [`TableCurve`] and [`KeyLatencies`] are kept to compare a
+//! table's curves with the curves of other tables.
 
 mod columns;
 mod curve;
@@ -31,12 +31,13 @@ use crate::base::stats::times_off;
 pub struct Outlier {
     /// The point's row.
     pub row: u32,
-    /// The latency in ms.
+    /// The point's latency in ms.
     pub latency: f64,
-    /// The latency divided by that of the nearest neighbour: above 1 for a spike, below 1 for a drop. Of several
-    /// axes, the one with the smallest deviation counts.
+    /// The point's latency divided by that of the neighbour with the nearest latency: above 1 for a spike, below 1 for
+    /// a drop. If there are several axes, the smallest deviation counts.
     pub ratio: f64,
-    /// The axes with three points or more, a bit each, in the order of the spec's sweep.
+    /// The axes along which the point's series has at least three points, one bit per axis in the order of the spec's
+    /// sweep.
     pub axes: u8,
     /// True if the point has neighbours on both sides along one of the axes.
     pub inner: bool,

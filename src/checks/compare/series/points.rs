@@ -2,11 +2,11 @@
 
 use smallvec::SmallVec;
 
-/// The row of a point that does not exist.
+/// The row number that stands for a point that does not exist.
 pub(crate) const NO_ROW: u32 = u32::MAX;
 
-/// The sizes of a point and of its neighbours along an axis: two before it, its own, and two after; NaN beyond an end.
-/// Rounding hardly changes ratios of sizes.
+/// The sizes of five points along an axis: two before a point, the point itself, and two after it; NaN beyond an end of
+/// the series. `f32` suffices, since rounding hardly changes ratios of sizes.
 pub(crate) type Sizes = [f32; 5];
 
 /// The index of the point itself in [`Sizes`].
@@ -17,9 +17,9 @@ const OWN: usize = 2;
 pub(crate) struct AxisNeighbours {
     /// The axis as a bit, as in [`super::Outlier::axes`].
     pub bit: u8,
-    /// Two rows before the point and two after; [`NO_ROW`] beyond an end.
+    /// The rows of the neighbours: two before the point and two after it; [`NO_ROW`] beyond an end of the series.
     pub rows: [u32; 4],
-    /// The sizes there.
+    /// The sizes of the neighbours and of the point itself.
     pub sizes: Sizes,
 }
 
@@ -38,11 +38,11 @@ impl AxisNeighbours {
     }
 }
 
-/// The largest factor between two neighbouring slow points that count as equally slow.
+/// The maximum factor between two neighbouring slow points that count as equally slow.
 const ALIKE: f64 = 3.0;
 
-/// The factor by which two neighbouring slow points must exceed the points around them. The steps of a kernel are
-/// smaller.
+/// Two neighbouring slow points count as disturbed only if they exceed the next point by at least this factor. The
+/// steps of a kernel are smaller.
 const SHIELDED: f64 = 10.0;
 
 #[derive(Clone, Copy)]
@@ -94,14 +94,14 @@ pub(crate) fn smaller_deviation(a: f64, b: f64) -> f64 {
     }
 }
 
-/// The point's deviation from the line between its neighbours, as a logarithm: above 0 if it is slower. The smallest
-/// over the axes counts; `None` without an axis with two neighbours.
+/// Returns the point's deviation from the line between its neighbours, as a logarithm: above 0 if it is slower. If
+/// there are several axes, the smallest deviation counts. `None` if the point has two neighbours along none of them.
 pub(crate) fn deviation_from_line(windows: impl Iterator<Item = Window>) -> Option<f64> {
     windows.filter_map(|window| log_ratio(&window.points, window.own)).reduce(smaller_deviation)
 }
 
-/// Returns true if a point is a spike (`spike`) or a drop by a factor of `least` along every axis that has enough
-/// points.
+/// Returns true if a point is an outlier by a factor of at least `least` along every axis that has enough points: a
+/// spike if `spike` is true, otherwise a drop.
 pub(crate) fn stands_out(windows: impl Iterator<Item = Window>, spike: bool, least: f64) -> bool {
     let mut ratios = windows
         .filter_map(|window| ratio_over_neighbours(&window.points, window.own, spike, least))
@@ -124,20 +124,20 @@ pub(super) fn log_ratio(points: &[SeriesPoint], i: usize) -> Option<f64> {
     Some(log - (log_before + share * (log_after - log_before)))
 }
 
-/// The latency with which a slow point is compared on one side. It is that of the neighbour `near`. If the neighbour
-/// is just as slow, it is that of the point `beyond`: two disturbed points next to each other must not hide each
-/// other.
+/// Returns the latency with which a slow point is compared on one side: the latency of the neighbour `near`. If `near`
+/// is just as slow and the point `beyond` it is far faster, returns the latency of `beyond`. So two disturbed points
+/// next to each other do not hide each other.
 fn neighbour_latency(time: f64, near: &SeriesPoint, beyond: Option<&SeriesPoint>) -> f64 {
     let is_as_slow = near.time * ALIKE >= time;
     let lower = beyond.filter(|far| is_as_slow && near.time >= SHIELDED * far.time);
     lower.map_or(near.time, |far| far.time)
 }
 
-/// A point's latency divided by that of its neighbours, as for a spike or for a drop; `None` if the series has fewer
-/// than three points.
+/// Returns a point's latency divided by the latency of its slower neighbour (for a spike) or of its faster neighbour
+/// (for a drop); `None` if the series has fewer than three points.
 ///
-/// At an end of the series, the missing neighbour is predicted by growth in proportion to the size. `least` is the
-/// factor from which on a neighbour itself counts as slow or fast.
+/// At an end of the series, the missing neighbour is predicted by growth in proportion to the size. A neighbour counts
+/// as slow or fast itself if it differs by at least the factor `least`.
 pub(super) fn ratio_over_neighbours(
     points: &[SeriesPoint],
     i: usize,

@@ -15,32 +15,33 @@ use crate::checks::series::AxisSeries;
 use crate::database::table::{NumberedRows, Table};
 use crate::specs::TableSpec;
 
-/// The number of points of a series that a [`Shape`] keeps.
+/// The number of points of a series that a [`SeriesSample`] keeps.
 pub(crate) const SHAPE_POINTS: usize = 3;
 
-/// The least number of points of a series of which a [`Shape`] is kept.
+/// The minimum number of points of a series of which a [`SeriesSample`] is kept.
 const SHAPE_LEAST: usize = 5;
 
 /// The limits of a scan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScanTerms {
-    /// The factor from the neighbours, up or down, from which on a point is an outlier; `None` if outliers are not
-    /// searched.
+    /// A point is an outlier if it differs from its neighbours by at least this factor, up or down. `None` if outliers
+    /// are not searched.
     pub outliers: Option<f64>,
-    /// The factor from the line between the neighbours, up or down, from which on a point is a bend; `None` if
-    /// neither bends nor series are kept.
+    /// A point is a bend if it differs from the line between its neighbours by at least this factor, up or down. `None`
+    /// if neither bends nor series are kept.
     pub deviations: Option<f64>,
 }
 
-/// A point off the line between its neighbours, along every axis on which it has two.
+/// A bend: a point off the line between its neighbours, along every axis on which it has two neighbours.
 ///
-/// Kernels have steps, so most bends are right. The comparison with other tables shows the disturbed measurements.
+/// Kernels have steps, so most bends are correct measurements. The comparison with other tables shows the disturbed
+/// ones.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Deviation {
     /// The point's row.
     pub row: u32,
-    /// The logarithm of the latency divided by that of the line: above 0 for a slow point. Of several axes, the one
-    /// with the smallest deviation counts.
+    /// The logarithm of the point's latency divided by the latency on the line between its neighbours: above 0 for a
+    /// slow point. If there are several axes, the smallest deviation counts.
     pub log_ratio: f64,
     /// The neighbours along each axis on which the point has two.
     pub axes: Vec<AxisNeighbours>,
@@ -51,22 +52,23 @@ pub(crate) struct Deviation {
 pub(crate) struct SeriesSample {
     /// Rows of points spread evenly over the series, in its order.
     pub rows: [u32; SHAPE_POINTS],
-    /// The end of the series' points with two neighbours in [`Scan::inner`].
+    /// The index in [`Scan::inner`] after the series' last row.
     pub inner_end: u32,
 }
 
 /// The result of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
-    /// Outliers by row, each with its neighbours along the axes that show it.
+    /// The outliers, sorted by row, each with its neighbours along the axes that show it.
     pub outliers: Vec<(Outlier, Vec<AxisNeighbours>)>,
-    /// Bends by row.
+    /// The bends, sorted by row.
     pub bends: Vec<Deviation>,
     /// The series with at least five points.
     pub shapes: Vec<SeriesSample>,
-    /// The rows of the series in `shapes` without both ends, series by series in the order of the sweep.
+    /// The rows of the series in `shapes` without the first and the last row of each series. Series are in the order of
+    /// `shapes`, and their rows in the order of the sweep.
     pub inner: Vec<u32>,
-    /// Segments of five successive rows around the sampled rows, with the number of the axis.
+    /// Segments of five successive rows with a sampled row in the middle, each with the index of its axis.
     pub segments: Vec<(u8, [u32; 5])>,
 }
 
@@ -75,7 +77,8 @@ struct ScanCandidate {
     row: u32,
     outlier: Option<OutlierCandidate>,
     may_bend: bool,
-    /// The log of the smallest deviation over the axes walked so far; `None` if all series were too short.
+    /// The logarithm of the smallest deviation over the axes walked so far; `None` if the point had two neighbours
+    /// along none of them.
     log_ratio: Option<f64>,
     axes: SmallVec<[AxisNeighbours; 2]>,
 }
@@ -104,8 +107,8 @@ struct SeriesWalk {
     candidates: Vec<ScanCandidate>,
 }
 
-/// Scans a table. `latency` is in ms, one value per row; `loaded` returns true for the rows that the loader reads,
-/// `sampled` for those that are the middle of a segment.
+/// Scans a table. `latency` is in ms, one value per row. `loaded` returns true for the rows that the loader reads, and
+/// `sampled` for the rows around which a segment is kept.
 pub(crate) fn scan(
     table: &Table,
     spec: &TableSpec,
@@ -163,13 +166,13 @@ pub(crate) fn scan(
 }
 
 impl ScanTerms {
-    /// The logarithm of the factor from which on a point is a bend; 0 if bends are not searched.
+    /// Returns the logarithm of the minimum factor of a bend; 0 if bends are not searched.
     fn least_deviation(self) -> f64 {
         self.deviations.map_or(0.0, f64::ln)
     }
 
-    /// The distance from the line between two neighbours, as a logarithm, from which on a point may be a candidate. An
-    /// outlier differs from both neighbours by its factor, so it differs from the line by no less.
+    /// Returns the minimum distance of a candidate from the line between its two neighbours, as a logarithm. An outlier
+    /// differs from both neighbours by its factor, so it differs from the line by at least the same factor.
     fn candidate_distance(self) -> f64 {
         let least =
             [self.outliers, self.deviations].into_iter().flatten().fold(f64::INFINITY, f64::min);
@@ -184,7 +187,8 @@ impl SeriesWalk {
         self.candidates.push(candidate);
     }
 
-    /// The rows that may still become or stop being a candidate on another axis; none before the first axis.
+    /// Returns the rows that a further axis may make a candidate, or rule out as one. Empty for the first axis, whose
+    /// series are all walked.
     fn undecided_rows(&self, axis: usize) -> impl Iterator<Item = u32> {
         let least = self.terms.least_deviation();
         let waits = move |c: &&ScanCandidate| {
@@ -217,7 +221,7 @@ impl SeriesWalk {
         }
     }
 
-    /// Processes a series along another axis: updates its candidates.
+    /// Processes a series along another axis: updates the candidates among its points.
     fn other_axis(&mut self, points: &[SeriesPoint], bit: u8) {
         let least_bend = self.terms.least_deviation();
         for (i, point) in points.iter().enumerate() {
@@ -242,7 +246,7 @@ impl SeriesWalk {
         }
     }
 
-    /// Adds the candidates that are outliers or bends, by row.
+    /// Adds to `found` the candidates that are outliers or bends, sorted by row.
     fn finish(mut self, found: &mut Scan) {
         let least = self.terms.outliers.unwrap_or(f64::INFINITY);
         let least_bend = self.terms.least_deviation();
@@ -261,7 +265,7 @@ impl SeriesWalk {
 }
 
 impl ScanCandidate {
-    /// Updates the candidate with a series along another axis, in which it has the index `i`.
+    /// Updates the candidate with a series along another axis, in which the candidate has the index `i`.
     fn judge(&mut self, points: &[SeriesPoint], i: usize, bit: u8, least: f64) {
         if let Some(outlier) = &mut self.outlier {
             let ratio = ratio_over_neighbours(points, i, outlier.spike, least);
@@ -298,7 +302,7 @@ impl OutlierCandidate {
         })
     }
 
-    /// Updates the outlier's ratio with that along another axis: the smaller deviation is kept.
+    /// Combines the outlier's ratio with its ratio along another axis: the smaller deviation is kept.
     fn judge(&mut self, ratio: Option<f64>, bit: u8, inner: bool) {
         let Some(ratio) = ratio else { return };
         let point = &mut self.point;
@@ -319,7 +323,7 @@ impl OutlierCandidate {
 }
 
 impl Scan {
-    /// Adds a series along the first axis, given by its rows in order, if it is long enough.
+    /// Adds a series along the first axis if it is long enough. `rows` are the series' rows in order.
     fn add_shape(&mut self, rows: &[u32]) {
         if rows.len() < SHAPE_LEAST {
             return;

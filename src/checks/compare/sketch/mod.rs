@@ -25,14 +25,15 @@ use crate::specs::TableSpec;
 /// sketches of two tables contain the same keys if both tables have them.
 const POINTS: usize = 4096;
 
-/// The terms of a sketch.
+/// The options with which a sketch is made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SketchTerms {
     /// The inputs that rules need.
     pub needs: CheckInputs,
     /// True if the values of the points' keys are kept, because findings on other tables name missing keys.
     pub named: bool,
-    /// True if outliers and curves are kept, because the table is judged and not only compared with.
+    /// True if outliers and curves are kept, because the table itself is judged and is not only a reference for other
+    /// tables.
     pub scanned: bool,
 }
 
@@ -40,24 +41,24 @@ pub(crate) struct SketchTerms {
 /// scanned table also has its outliers and curves.
 #[derive(Debug, Clone, Default)]
 pub struct Sketch {
-    /// Rows of the table.
+    /// The number of rows of the table.
     pub rows: usize,
-    /// Number of keys that the loader serves from the table. It is exact if `points` has all of them, otherwise an
-    /// estimate.
+    /// The number of keys that the loader serves from the table. It is exact if `points` contains all keys, otherwise
+    /// an estimate.
     pub keys: usize,
     /// The sampled points, sorted by key hash.
     pub points: Vec<SketchPoint>,
     /// The slices of the sampled points: the texts of their keys (dtypes, kernels, phases).
     pub slices: Vec<Slice>,
-    /// Points of each slice, in the order of `slices`.
+    /// The number of points of each slice, in the order of `slices`.
     pub counts: Vec<u32>,
     /// The kernels, operations and versions that the rows name.
     pub names: SketchNames,
-    /// The largest hash up to which the sketch has all keys of the table.
+    /// The largest hash up to which the sketch contains all keys of the table.
     pub end: u64,
     /// The latency of every key; `None` if rules do not need it.
     pub latencies: Option<Arc<KeyLatencies>>,
-    /// Outliers, by row.
+    /// The table's outliers, sorted by row; empty if the table is not scanned.
     pub outliers: Vec<SketchOutlier>,
     /// The table's curves; `None` if they are not kept.
     pub curve: Option<Arc<TableCurve>>,
@@ -163,7 +164,7 @@ impl Sketch {
         })
     }
 
-    /// The points at the keys that both sketches have, up to the smaller of their ends.
+    /// Returns the points of the keys that both sketches contain, up to the smaller `end` of the two.
     pub(crate) fn common<'a>(&'a self, other: &'a Self) -> SharedPoints<'a> {
         let end = self.end.min(other.end);
         let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.hash <= end)];
@@ -177,7 +178,7 @@ impl Sketch {
         lists.take(self.slices.len()).collect()
     }
 
-    /// A copy of the sketch without single points, which only comparisons of tables of the same name need.
+    /// Returns a copy of the sketch without its points, which are needed only to compare tables of the same name.
     pub(crate) fn without_points(&self) -> Self {
         Self {
             rows: self.rows,
@@ -248,7 +249,7 @@ pub(crate) fn keys(served: &[&Sketch]) -> usize {
     (hashes.len() as f64 * (u64::MAX as f64 / end.max(1) as f64)).round() as usize
 }
 
-/// Counts the points up to the hash `end` that tables serve together, by slice.
+/// Counts the different keys that tables serve together and whose hash is at most `end`, by slice.
 pub(crate) fn points_by_slice<'a>(served: &[&'a Sketch], end: u64) -> BTreeMap<&'a Slice, usize> {
     let mut numbers: BTreeMap<&Slice, usize> = BTreeMap::new();
     let mut points: Vec<(u64, usize)> = Vec::new();

@@ -13,19 +13,19 @@ pub(super) const OPERATION: &str = "op_name";
 /// The column that names the version of the backend.
 pub(super) const VERSION: &str = "version";
 
-/// Texts in the rows of a table.
+/// The names that the rows of a table contain.
 #[derive(Debug, Clone, Default)]
 pub struct SketchNames {
     /// The kernels that each slice names, in the order of the sketch's slices; empty if the table does not name
     /// kernels.
     pub kernels: Vec<BTreeSet<String>>,
-    /// The operations.
+    /// The operations that the rows name.
     pub operations: BTreeSet<String>,
-    /// The versions of the backend.
+    /// The versions of the backend that the rows name.
     pub versions: BTreeSet<String>,
 }
 
-/// The texts that the rows of a table have in a column.
+/// Returns the different texts in a column of a table, without the empty text.
 pub(super) fn texts(scope: &TableScope<'_>, column: &str) -> BTreeSet<String> {
     let Some(Column::Text { codes, dict, .. }) = scope.table.column(column) else {
         return BTreeSet::new();
@@ -62,10 +62,10 @@ pub(super) fn kernels(
     named
 }
 
-/// The slices of a table in the order in which they are met.
+/// The slices of a table, numbered in the order in which they are met.
 #[derive(Default)]
 pub(crate) struct SliceNumbers {
-    /// The slices by their number.
+    /// The slices; the index of a slice is its number.
     pub all: Vec<Slice>,
     codes: Numbering,
 }

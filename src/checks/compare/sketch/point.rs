@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::checks::compare::series::{AxisPoints, Outlier};
 
-/// The texts of a key by name: dtypes, kernels, phases.
+/// A slice: the texts of a key (dtypes, kernels, phases) by the name of the key part.
 pub type Slice = BTreeMap<String, String>;
 
 /// Returns the texts of a slice for people, such as `gemm_dtype=fp8 kernel_source=cutlass`; empty if the key has no
@@ -22,7 +22,8 @@ pub fn slice_name(slice: &Slice) -> String {
     if slice.is_empty() { "the table".to_owned() } else { slice_words(slice) }
 }
 
-/// Returns the unique name of a slice. The words of two slices may be equal.
+/// Returns an identifier of a slice. Different slices have different identifiers, while their [`slice_words`] may be
+/// equal.
 pub fn slice_id(slice: &Slice) -> String {
     // A map of texts always serialises.
     serde_json::to_string(slice).unwrap_or_default()
@@ -72,7 +73,7 @@ pub(crate) struct SharedPoints<'a> {
 }
 
 impl Iterator for SharedPoints<'_> {
-    /// The point of the first sketch, and the point of the second.
+    /// Two points at the same key: the point of the first sketch, and the point of the second.
     type Item = (SketchPoint, SketchPoint);
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -12,12 +12,12 @@ use crate::database::table::{Keys, TableScope};
 pub(super) struct ReadRows<'a> {
     pub keys: &'a Keys<'a>,
     pub scope: &'a TableScope<'a>,
-    /// In ms, one value per row.
+    /// The latency in ms, one value per row.
     pub latency: &'a Vals<'a, f64>,
     /// True for each row that the loader reads; `None` if it reads all.
     pub loaded: Option<&'a Vals<'a, bool>>,
-    /// The position of each row among the rows of its key, for tables whose loader distinguishes kernels; `None`
-    /// otherwise.
+    /// The rank of each row among the rows with the same key: the loader serves the first one. `None` if the table's
+    /// loader does not distinguish kernels.
     pub ranks: Option<&'a [u32]>,
 }
 
@@ -71,7 +71,7 @@ impl ReadRows<'_> {
     }
 }
 
-/// Adds the key to the outliers with the largest deviation. A report shows only few of them, but a table may have
+/// Sets the key of the outliers with the largest deviation. A report shows only a few outliers, but a table may have
 /// thousands.
 fn name_farthest(found: &mut [SketchOutlier], keys: &Keys<'_>) {
     const NAMED: usize = 64;

@@ -24,45 +24,45 @@ use crate::findings::{Finding, Severity, SliceEvidence, wholes};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Units")]
 pub struct UnitFactors {
-    /// Keys that a slice and a reference must share.
+    /// A slice and a reference must share at least this many keys.
     points: usize,
-    /// The ratio, or its inverse, from which on a slice is reported with a warning.
+    /// A slice is reported with a warning if it is slower or faster than its references by at least this factor.
     from: f64,
-    /// The smallest and the largest ratio, or inverse ratio, that is certainly the factor of a unit.
+    /// The smallest and the largest factor, up or down, that is certainly the factor between two units.
     factor: [f64; 2],
-    /// The largest factor between the upper and the lower quartile of the ratios to a reference for them to be one
-    /// factor.
+    /// The maximum quotient of the upper and the lower quartile of the ratios to a reference. If it is larger, the
+    /// ratios are not one constant factor.
     spread: f64,
-    /// The smallest and the largest plausible first percentile of the latencies, in ms, for slices without a
-    /// reference.
+    /// The smallest and the largest plausible first percentile of a slice's latencies, in ms. This limit is for slices
+    /// that share no keys with another table.
     alone_ms: [f64; 2],
-    /// The least number of points of such a slice.
+    /// A slice is compared with `alone_ms` only if it has at least this many points.
     alone_points: usize,
     /// Tables that are not compared with others.
     except: Vec<String>,
-    /// Hours that no measured time exceeds.
+    /// A measured time above this number of hours is reported, since no kernel takes that long.
     hours: f64,
 }
 
-/// A safety factor for a quick comparison. Two slices whose mean latencies differ by less than [`UnitFactors::from`]
-/// divided by it are not compared key by key. Sizes that only one slice has may move its mean by as much.
+/// A safety factor for a quick comparison. Slices are compared key by key only if their mean latencies differ by at
+/// least [`UnitFactors::from`] / `SCREEN`. Sizes that only one slice has may change its mean by this factor.
 const SCREEN: f64 = 5.0;
 
-/// The mean logarithm of the latencies, by index of the table in the peers and of the slice in its sketch. NaN for a
-/// slice without latencies; empty for tables that are not compared.
+/// The mean logarithms of the latencies, by the table's index in the peers and the slice's index in its sketch. NaN for
+/// a slice without latencies; empty for tables that are not compared.
 type MeanLogs = Vec<Vec<f64>>;
 
 /// A slice whose latencies differ from all references by a large factor.
 struct ShiftedSlice<'a> {
     slice: &'a Slice,
     index: usize,
-    /// The median over the references of the ratio between the slice's latencies and the reference's.
+    /// The ratio of the slice's latencies to those of a reference; the median over the references.
     ratio: f64,
     references: usize,
-    /// The factor between the quartiles of the ratios to a reference; the median over the references.
+    /// The upper quartile of the ratios to a reference divided by the lower one; the median over the references.
     spread: f64,
-    /// The smallest ratio to a reference, without references that are implausibly fast themselves; 0 if there is no
-    /// other.
+    /// The smallest ratio to a reference. References that are implausibly fast themselves are left out. It is 0 if no
+    /// reference remains.
     least: f64,
     /// The smallest ratio of a latency to its bound in the slice; `None` if no bound applies or it was not computed.
     over_bound: Option<f64>,
@@ -85,7 +85,7 @@ impl Judge for UnitFactors {
         true
     }
 
-    /// Rows with a time that no kernel takes.
+    /// Reports rows with a measured time that no kernel takes.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         Ok(too_long(rows, self.hours))
     }
@@ -241,7 +241,7 @@ impl UnitFactors {
         found
     }
 
-    /// The ratio of a slice's latencies to another table's at their common keys; `None` if these are too few.
+    /// The ratio of a slice's latencies to another table's at their common keys; `None` if the common keys are too few.
     fn ratio(&self, own: &Sketch, slice: usize, other: &Sketch) -> Option<Ratio> {
         let shared = own.common(other);
         let shared =
@@ -283,8 +283,8 @@ fn levels(sketch: &Sketch) -> Vec<f64> {
     sums.into_iter().map(|(points, sum)| sum / points).collect()
 }
 
-/// The other tables that have latencies of a slice: sketch, index of the slice there, and mean logarithm of its
-/// latencies.
+/// Returns the other tables that have latencies of a slice: the table's sketch, the index of the slice in this sketch,
+/// and the mean logarithm of the slice's latencies in the table.
 fn others<'a>(
     at: &CrossContext<'a>,
     levels: &MeanLogs,
@@ -298,7 +298,7 @@ fn others<'a>(
     })
 }
 
-/// Returns a finding on some slices of a table, each given by its index and a figure.
+/// Returns a finding on slices of a table. `figures` has each slice's index and its value of the evidence `name`.
 fn on_slices(
     rule: RuleHead<'_>,
     severity: Severity,
@@ -318,7 +318,7 @@ fn on_slices(
         .slices(evidence)
 }
 
-/// Returns true for a point with a positive, finite latency. Other rules report the rest.
+/// Returns true for a point with a positive, finite latency. Other rules report all other latencies.
 fn is_time(point: &SketchPoint) -> bool {
     point.latency > 0.0 && point.latency.is_finite()
 }

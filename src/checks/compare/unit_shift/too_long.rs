@@ -44,7 +44,7 @@ pub(super) fn too_long<'v>(rows: &'v RowContext<'v>, hours: f64) -> Hits<'v> {
     })
 }
 
-/// A number of hours in words: `an hour`, `2 hours`.
+/// Formats a number of hours: `an hour`, `2 hours`.
 fn plural_hours(hours: f64) -> String {
     if hours == 1.0 { "an hour".to_owned() } else { format!("{} hours", Figure(hours)) }
 }
