@@ -11,15 +11,15 @@ use crate::findings::{Finding, Severity};
 pub struct RuleHead<'a> {
     /// The rule's id.
     pub id: &'a str,
-    /// The severity of a finding unless the check states another.
+    /// The severity of the rule's findings, unless the check chooses another.
     pub severity: Severity,
 }
 
 impl RuleHead<'_> {
-    /// The hint of [`RuleHead::unjudged`] for a formula of a limit.
+    /// The hint to pass to [`RuleHead::unjudged`] if the formula is part of a limit.
     pub(crate) const IN_LIMITS: &'static str = "the formula is in rules/limits.yaml";
 
-    /// The error of a rule whose formula fails; `hint` names the file of the formula.
+    /// Creates the error for a rule whose formula fails. `hint` names the file that contains the formula.
     pub(crate) fn unjudged(self, hint: &str, why: ExprError) -> Error {
         Error::caused(format!("cannot check the rule {}", self.id), hint, why)
     }
@@ -74,25 +74,24 @@ pub enum Input {
 pub struct CheckInputs {
     /// One bit for each [`Input`].
     bits: u16,
-    /// The factor from the neighbours, up or down, from which on a point is an outlier; `None` if outliers are not
-    /// needed.
+    /// The minimum factor, up or down, between an outlier and its neighbours; `None` if outliers are not needed.
     pub outliers: Option<f64>,
-    /// The limits for the points that are kept of curves, together with the latencies of all keys; `None` if curves
-    /// are not needed.
+    /// The limits that select which points of curves are kept. With curves, the latencies of all keys are kept, too.
+    /// `None` if curves are not needed.
     pub curves: Option<CurveTerms>,
 }
 
-/// The limits that select the points of a table's curves to keep.
+/// The limits that select which points of a table's curves are kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CurveTerms {
-    /// The least factor by which a kept point is off the line between its neighbours, up or down.
+    /// The minimum factor, up or down, between a kept point and the line between its neighbours.
     pub deviations: f64,
     /// The latency in ms below which points are not compared, because the timer causes much of their deviation.
     pub floor_ms: f64,
 }
 
 impl CurveTerms {
-    /// Returns terms that keep every point that one of two terms keeps.
+    /// Returns limits that keep every point that `self` or `other` keeps.
     fn both(self, other: Self) -> Self {
         Self {
             deviations: self.deviations.min(other.deviations),
@@ -108,12 +107,12 @@ impl CheckInputs {
         Self { bits, ..Self::default() }
     }
 
-    /// Adds the limits for outliers and curves.
+    /// Returns the same inputs with the given limits for outliers and curves.
     pub(crate) fn with(self, outliers: Option<f64>, curves: Option<CurveTerms>) -> Self {
         Self { outliers, curves, ..self }
     }
 
-    /// Returns true if the set has an input.
+    /// Returns true if the set contains `input`.
     pub fn has(self, input: Input) -> bool {
         self.bits & 1 << input as u16 != 0
     }

@@ -7,10 +7,10 @@ use crate::base::expr::ExprError;
 use crate::database::table::TableFault;
 use crate::findings::{Finding, Hits};
 
-/// The findings that a hook returns.
+/// The findings that a method of [`Judge`] returns.
 pub(crate) type Found = Vec<Finding>;
 
-/// The hits that a hook returns, or the reason why a formula fails.
+/// The hits that a method of [`Judge`] returns, or the reason why a formula fails.
 pub(crate) type Judged<'v> = Result<Hits<'v>, ExprError>;
 
 /// A kind of check with its parameters.
@@ -20,7 +20,8 @@ pub(crate) trait Judge {
         CheckInputs::default()
     }
 
-    /// Returns true if the check also judges tables without a spec, because it is right whatever the columns mean.
+    /// Returns true if the check also judges tables without a spec. This is right if its result does not depend on what
+    /// the columns mean.
     fn judges_unknown_tables(&self) -> bool {
         false
     }

@@ -19,15 +19,15 @@ use crate::specs::{Library, SpecFile, Specs, read_all};
 pub struct Rule {
     /// The rule's name in kebab case, which is the stem of its file. Users rely on it, so it does not change.
     pub id: String,
-    /// The severity of its findings, unless the check says another.
+    /// The severity of the rule's findings, unless the check chooses another.
     pub severity: Severity,
-    /// The share of the rule's warnings and infos that are right; `look` until somebody judges them. Errors are
-    /// certain.
+    /// The share of the rule's warnings and infos that are right; `look` as long as nobody has judged them. Errors
+    /// count as certain.
     #[serde(default)]
     pub confidence: Confidence,
     /// A summary of one line, for lists of rules.
     pub summary: String,
-    /// The defect that the rule finds, in a few sentences. Comments on pull requests show them.
+    /// The defect that the rule finds, in a few sentences. Comments on pull requests show this text.
     pub what: String,
     /// Severities, exceptions and thresholds, each threshold with its source.
     #[serde(default)]
@@ -48,7 +48,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// The confidence in the rule's findings of a severity. Errors are certain.
+    /// Returns the confidence in the rule's findings of a severity. Errors count as certain.
     pub fn confidence_of(&self, severity: Severity) -> Confidence {
         if severity == Severity::Error { Confidence::Certain } else { self.confidence }
     }
@@ -73,7 +73,8 @@ impl Rule {
         RowContext::of(at, self.head(), record)
     }
 
-    /// The address of its documentation; `None` for a repository's own rules, and while this program is not published.
+    /// Returns the address of the rule's documentation; `None` for a repository's own rules, and while this program is
+    /// not published.
     pub fn page(&self) -> Option<String> {
         let repository = published::repository().filter(|_| self.shipped)?;
         Some(format!("{repository}/blob/v{}/docs/rules.md#{}", env!("CARGO_PKG_VERSION"), self.id))
@@ -175,7 +176,8 @@ impl Rules {
         Ok(Self(rules.into_iter().collect()))
     }
 
-    /// Refuses conditions of overlaid rules that read what their tables lack. Tests check the embedded ones.
+    /// Returns an error if the condition of an overlaid rule reads a column that its tables lack. Tests check the
+    /// embedded rules.
     ///
     /// # Errors
     ///
@@ -215,7 +217,8 @@ impl Rules {
         self.0.get(id).ok_or_else(|| unknown("rule", id, self.ids()))
     }
 
-    /// The rules of a run: those whose checks `runs` accepts, or the ones in `only`, without those in `skip`.
+    /// Returns the rules of a run: those in `only` (all if it is empty) that are not in `skip` and whose checks `runs`
+    /// accepts.
     ///
     /// # Errors
     ///

@@ -12,8 +12,8 @@ use crate::database::table::{
 };
 use crate::specs::TableSpec;
 
-/// The number of rows per axis that checks of single tables examine. Larger tables are sampled by hashes, whole
-/// series at a time.
+/// The maximum number of rows per axis that checks of single tables examine. Larger tables are sampled by hashes, so
+/// that whole series are kept.
 const ROWS: usize = 16_384;
 
 /// The minimum number of points of a series.
@@ -23,7 +23,7 @@ const POINTS: usize = 3;
 pub(crate) struct AxisSizes<'k> {
     /// The size code of each row: an index into `sizes`.
     codes: Cow<'k, [u32]>,
-    /// The sizes by their code.
+    /// The size that each code stands for.
     sizes: Vec<AxisSize>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct AxisSizes<'k> {
 #[derive(Clone, Copy)]
 pub(crate) struct AxisSize {
     size: f64,
-    /// The size's part in the hash of a row's key.
+    /// The term that the size adds to the hash of a row's key.
     hash: u64,
     /// The rank of the size among the sizes of the axis, from 0.
     pub rank: u32,
@@ -44,9 +44,9 @@ pub(crate) struct AxisSeries {
     pub axis: String,
     /// The rows of all series, one series after the other, each in the order of its sizes.
     rows: Vec<u32>,
-    /// The size of each of `rows`.
+    /// The size of each row in `rows` along the axis.
     sizes: Vec<f64>,
-    /// The end of each series in `rows`, as an index.
+    /// The end of each series, as an index into `rows`.
     ends: Vec<u32>,
 }
 
@@ -56,7 +56,8 @@ impl<'k> AxisSizes<'k> {
         Self::new((&column.codes[..]).into(), sizes, 0)
     }
 
-    /// The sizes of a key part; `None` if the part is not a number, or a formula with the same number in all rows.
+    /// Returns the sizes of a key part; `None` if the part is not a number, or is a formula with the same number in all
+    /// rows.
     fn of_part(keys: &'k Keys<'_>, part: usize) -> Option<Self> {
         let mut numbering = Numbering::default();
         let mut code = |size: f64| numbering.number(number_bits(size));
@@ -111,14 +112,14 @@ fn ranks(numbers: &[u64]) -> Vec<u32> {
 
 /// The axes of a table's sweep, from the parts of its key.
 pub(crate) struct Sweep<'k> {
-    /// The parts of the key that depend on a column of the sweep, with their names.
+    /// The axes: the name and sizes of each key part that depends on a column of the sweep.
     pub(crate) axes: Vec<(&'k str, AxisSizes<'k>)>,
     /// A hash of each row's key, kernel and operation: a sum of the hashes of its parts.
     pub(crate) hashes: Cow<'k, [u64]>,
 }
 
 impl<'k> Sweep<'k> {
-    /// The sweep of a table, from its keys.
+    /// Creates the sweep of a table from the table's keys.
     pub(crate) fn new(keys: &'k Keys<'_>, table: &Table, spec: &'k TableSpec) -> Self {
         let along = |column: &&str| spec.sweep.iter().any(|s| s == column);
         let parts = spec.key.iter().enumerate();
@@ -141,8 +142,8 @@ impl<'k> Sweep<'k> {
         self.axes.iter().map(along).collect()
     }
 
-    /// The series of the given rows along an axis, ordered by their hashes. If rows of a series have the same size,
-    /// only the first is used.
+    /// Returns the series of the given rows along an axis, ordered by the series' hashes. If rows of a series have the
+    /// same size, only the first of them is used.
     pub(crate) fn along(
         &self,
         axis: &AxisSizes<'_>,
@@ -156,8 +157,8 @@ impl<'k> Sweep<'k> {
         AxisSeries::along(axis, ranks.len(), ranked, |_, _| false)
     }
 
-    /// The hash of a row's series along an axis. A row's hash is the sum of the hashes of its parts, so the part of
-    /// the axis can be subtracted.
+    /// Returns the hash of a row's series along an axis. A row's hash is the sum of its parts' hashes, so the axis'
+    /// part is subtracted.
     fn series_of(&self, axis: &AxisSizes<'_>, row: u32) -> u64 {
         self.hashes[row as usize].wrapping_sub(axis.size(row).hash)
     }

@@ -52,9 +52,9 @@ pub struct Settings {
     pub baseline: Option<Baseline>,
     /// Paths of the files that override or add to the embedded rules.
     pub overlays: Vec<String>,
-    /// Paths of files in the database that are not applied.
+    /// Paths of rule files in the database that are ignored, because only the caller may supply such files.
     pub declined: Vec<String>,
-    /// The least confidence of findings that are reported; `None` for all.
+    /// The minimum confidence of reported findings; `None` reports all findings.
     pub min_confidence: Option<Confidence>,
 }
 
@@ -185,7 +185,7 @@ impl Settings {
         self.specs.choose_layout(name, files.iter().map(|entry| entry.path.as_str()))
     }
 
-    /// Adds the facts that a tree states about itself, which replace the embedded ones.
+    /// Reads the facts that the database states about itself, replaces embedded facts by them, and returns them.
     pub(crate) fn take_facts(&mut self, source: &dyn Source, catalog: &Catalog) -> TreeFacts {
         let facts = TreeFacts::read(source, catalog, &self.specs);
         self.specs = facts.over(&self.specs);

@@ -10,18 +10,18 @@ use perfdb_gate::base::progress::Progress;
 
 use crate::cli::terminal::TerminalArgs;
 
-/// The time between two updates.
+/// The time between two updates of the bar.
 const TICK: Duration = Duration::from_millis(200);
 
-/// The time in seconds between two lines of progress where there is no terminal.
+/// The time in seconds between two lines of progress, if standard error is not a terminal.
 const LINES: u64 = 30;
 
 /// Progress on the terminal.
 pub(crate) struct Bar {
     bar: ProgressBar,
-    /// True if lines are shown: about the work, and of its progress where there is no terminal.
+    /// True if lines are printed: messages on the work, and lines of progress if standard error is not a terminal.
     lines: bool,
-    /// Number of times [`LINES`] at the last line of progress.
+    /// The elapsed time at the last line of progress, as a multiple of [`LINES`] seconds.
     last: AtomicU64,
 }
 
@@ -49,10 +49,10 @@ impl Bar {
     }
 }
 
-/// The line while steps are counted.
+/// The bar's template while steps are counted.
 const COUNTING: &str = "{bar:40} {pos}/{len} {msg}, {eta} left";
 
-/// The line before the first step and after the last one.
+/// The bar's template before the first step and after the last one.
 const WAITING: &str = "{spinner} {msg}, {elapsed}";
 
 fn set(bar: &ProgressBar, template: &str) {

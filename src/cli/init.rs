@@ -7,7 +7,7 @@ use perfdb_gate::report;
 use super::bar::Bar;
 use super::terminal::TerminalArgs;
 
-/// Runs the command.
+/// Runs `perfdb-gate init`.
 pub(crate) fn run(options: &InitOptions, terminal: TerminalArgs) -> Result<Exit> {
     let setup = init::run(options, &Bar::of("tables", terminal))?;
     report::print(&setup.text())?;

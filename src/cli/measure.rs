@@ -231,7 +231,7 @@ impl Remeasure {
         Ok(self.output.inconclusive.exit(outcome.verdict, &report))
     }
 
-    /// The report in all requested formats, with its charts.
+    /// Renders the report in all requested formats, with its charts.
     fn outputs(&self, report: &Report, terminal: TerminalArgs) -> Result<Outputs> {
         let outcome = report.outcome(None);
         let drawn = self.output_dir.is_some() || self.output.html.is_some();

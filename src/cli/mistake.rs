@@ -7,7 +7,7 @@ use perfdb_gate::specs::{Library, Specs};
 
 use super::{groups, removed};
 
-/// Returns the error to report; prints the help or version and ends the process if these were asked for.
+/// Returns the error to report. If help or the version was requested, prints it and ends the process.
 pub(crate) fn of(error: clap::Error, cli: &Command) -> Error {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         error.exit();
@@ -116,7 +116,7 @@ fn positional(error: &clap::Error, command: &Command) -> Option<String> {
     }
 }
 
-/// Returns the hint for an unknown option: the name of a format, or of a value that is given without an option.
+/// Returns the hint for an unknown option that is the name of a format, or of a value that is given without an option.
 fn option_hint(named: &str, command: &Command) -> Option<String> {
     let name = named.trim_start_matches('-');
     if command.get_positionals().any(|arg| arg.get_id() == name) {

@@ -8,7 +8,7 @@ use super::output::FailOn;
 use super::outputs::text_style;
 use super::terminal::TerminalArgs;
 
-/// Runs the command.
+/// Runs `perfdb-gate new`.
 pub(crate) fn run(options: &NewOptions, terminal: TerminalArgs) -> Result<Exit> {
     let made = new::run(options)?;
     let mut text = made.files_text();

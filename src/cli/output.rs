@@ -50,7 +50,7 @@ impl OutputArgs {
         self.report.iter().map(|(format, _)| *format).chain([self.format]).any(|f| f == format)
     }
 
-    /// Returns an error if a format needs a change, for commands that judge one state.
+    /// Returns an error if a requested format describes a change, for commands that judge only one state.
     pub fn check_one_state(&self) -> Result<(), Error> {
         if !self.shows_stages() && !self.audits() {
             return Ok(());

@@ -114,7 +114,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes all files or none, and leaves standard output for the end of the run.
+    /// Writes all files or none. Text for standard output is not printed.
     pub(crate) fn write_files(self) -> Result<()> {
         write_all(&self.folders, &self.files)
     }

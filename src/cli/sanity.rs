@@ -104,7 +104,7 @@ impl Sanity {
         }
     }
 
-    /// Returns true if charts are drawn as files or in the page, not only as small charts in the comment.
+    /// Returns true if charts are drawn as files or in the HTML page. Small charts in the comment do not count.
     fn draws(&self) -> bool {
         self.output_dir.is_some() || self.output.html.is_some()
     }

@@ -8,7 +8,7 @@ use perfdb_gate::report;
 use super::bar::Bar;
 use super::terminal::TerminalArgs;
 
-/// Runs the command.
+/// Runs `perfdb-gate waive`.
 pub(crate) fn run(options: &WaiveOptions, terminal: TerminalArgs) -> Result<Exit> {
     let text = waive::run(options, &Bar::of("tables", terminal))?;
     report::print(&clean_lines(&text))?;

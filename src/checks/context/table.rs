@@ -26,17 +26,18 @@ pub struct TableContext<'a> {
     pub table: Result<&'a Table, &'a TableFault>,
     /// The system that the table was measured on; `None` if its YAML cannot be read.
     pub system: Option<&'a System>,
-    /// The table's columns, place and system figures, which formulas read; `None` if the table cannot be read.
+    /// The values that formulas read: the table's columns, its place and its system's figures. `None` if the table
+    /// cannot be read.
     pub scope: Option<&'a TableScope<'a>>,
-    /// The loader's keys of the rows; `None` if the table has no rows or the spec has no key.
+    /// The keys by which the loader finds the rows; `None` if the table cannot be read or the spec has no key.
     pub keys: Option<&'a Keys<'a>>,
-    /// The state that has the table.
+    /// The state of the database that contains the table, such as the base or the head of a change.
     pub state: State<'a>,
-    /// The file's SHA-256 in hex; `None` unless a sidecar or seal states one.
+    /// The SHA-256 of the table's file in hex; `None` unless a sidecar or seal states a digest to compare with.
     pub digest: Option<&'a str>,
     /// The sidecar of the table's directory; `None` if it is missing or cannot be read.
     pub meta: Option<&'a Meta>,
-    /// The file that seals the table; `None` if the spec names none.
+    /// The seal: a file with the table's row count, digest and place. `None` if the spec asks for no seal.
     pub seal: Option<&'a SealFile>,
     /// The role of the table in the loader's lookups.
     pub serving: Serving,
@@ -47,7 +48,7 @@ pub struct TableContext<'a> {
 /// The role of a table in the loader's lookups.
 #[derive(Clone, Copy, Default)]
 pub struct Serving {
-    /// True if the loader reads other files for the table, too: donors or earlier versions.
+    /// True if the loader also reads other files for this table: donors or earlier versions.
     pub is_filled: bool,
     /// True if a query can ask for the table's version.
     pub is_reached: bool,
@@ -56,17 +57,19 @@ pub struct Serving {
 /// Values that several rules derive from a table's rows. Each is computed when a rule first asks for it.
 #[derive(Default)]
 pub struct RowCache {
-    /// True if no two rows have the same key, false if that is not known; unset until the table is sketched.
+    /// True if no two rows have the same key; false if two rows do or if it is not known. Unset until the table is
+    /// sketched.
     pub has_distinct_keys: OnceCell<bool>,
     /// The series along the axes of the table's sweep.
     series: OnceCell<Vec<AxisSeries>>,
-    /// The longest bound of each row.
+    /// The longest bound of each row in ms, or the error of a bound's formula.
     bounds: OnceCell<Result<Vec<f64>, ExprError>>,
-    /// The power of ten in ms of which most latencies are multiples; 0 if there is none.
+    /// The resolution of the latencies in ms: the power of ten of which most latencies are multiples; 0 if there is
+    /// none.
     step: OnceCell<f64>,
 }
 
-/// A readable table under judgement by a rule. It records what the rule reads.
+/// A readable table that a rule judges. It records which columns and facts the rule reads.
 pub struct RowContext<'a> {
     at: &'a TableContext<'a>,
     table: &'a Table,
@@ -78,9 +81,9 @@ pub struct RowContext<'a> {
     pub spec: &'a TableSpec,
     /// The specs of tables and systems.
     pub specs: &'a Specs,
-    /// The number of rows.
+    /// The number of rows of the table.
     pub count: usize,
-    /// The rule that judges.
+    /// The rule that judges the table.
     pub rule: RuleHead<'a>,
 }
 
@@ -98,22 +101,22 @@ impl<'a> RowContext<'a> {
         Some(Self { at, table, scope, record, file, spec, specs, count: table.rows, rule })
     }
 
-    /// Returns the sidecar of the table's directory; `None` if it is missing or cannot be read.
+    /// Returns the sidecar of the table's directory; `None` if the sidecar is missing or cannot be read.
     pub(crate) fn meta(&self) -> Option<&'a Meta> {
         self.at.meta
     }
 
-    /// Returns the file that seals the table; `None` if the spec names none.
+    /// Returns the table's seal, a file with its row count, digest and place. `None` if the spec asks for no seal.
     pub(crate) fn seal(&self) -> Option<&'a SealFile> {
         self.at.seal
     }
 
-    /// Returns the file's SHA-256 in hex; `None` unless a sidecar or seal states one.
+    /// Returns the SHA-256 of the table's file in hex; `None` unless a sidecar or seal states a digest to compare with.
     pub(crate) fn digest(&self) -> Option<&'a str> {
         self.at.digest
     }
 
-    /// Returns true if the loader reads other files for the table, too: donors or earlier versions.
+    /// Returns true if the loader also reads other files for this table: donors or earlier versions.
     pub(crate) fn is_filled(&self) -> bool {
         self.at.serving.is_filled
     }
@@ -123,18 +126,18 @@ impl<'a> RowContext<'a> {
         self.at.serving.is_reached
     }
 
-    /// The line of each row in a text file.
+    /// Returns the line number of each row, if the table is a text file.
     pub(crate) fn lines(&self) -> &'a RowLines {
         &self.table.lines
     }
 
-    /// The table with all of its columns, which are recorded as read.
+    /// Returns the whole table, and records all of its columns as read.
     pub(crate) fn whole(&self) -> &'a Table {
         self.record.all();
         self.table
     }
 
-    /// A column by its name, which is recorded as read; `None` if the table does not have it.
+    /// Returns a column by its name, and records it as read; `None` if the table does not have the column.
     pub(crate) fn column(&self, name: &str) -> Option<&'a Column> {
         self.record.column(name);
         self.table.column(name)
@@ -151,7 +154,7 @@ impl<'a> RowContext<'a> {
         self.some_other_has(column, contains)
     }
 
-    /// Iterates over other tables of the same name, at most 64.
+    /// Iterates over the first 64 other tables of the same name.
     fn others(&self) -> impl Iterator<Item = &'a TableFile> {
         const LOOKED_AT: usize = 64;
         let own = self.file;
@@ -159,15 +162,17 @@ impl<'a> RowContext<'a> {
         self.at.state.catalog.tables.iter().filter(is_other).take(LOOKED_AT)
     }
 
-    /// Returns true if one of these other tables has a column for which `is_met` is true.
+    /// Returns true if another table of the same name has the `column` and `is_met` is true for it. Reads at most 64
+    /// tables.
     fn some_other_has(&self, column: &str, is_met: impl Fn(&Column) -> bool) -> bool {
         let (state, names) = (self.at.state, BTreeSet::from([column]));
         let has = |table: Table| table.column(column).is_some_and(&is_met);
         self.others().any(|f| state.columns(f, &names).is_ok_and(has))
     }
 
-    /// The smallest latency in ms of other tables of this name on this system, with the backend and version of its
-    /// table. Only the first 64 tables are compared; `None` if there is none.
+    /// Returns the smallest latency in ms of the other tables of this name on this system, with the backend and version
+    /// of the table that has it. Considers only the first 64 tables of this name; `None` if no such table has a
+    /// latency.
     pub(crate) fn fastest_of_others(&self) -> Option<(String, f64)> {
         let (measured, _) = self.measured()?;
         let (state, names) = (self.at.state, BTreeSet::from([measured]));
@@ -181,12 +186,12 @@ impl<'a> RowContext<'a> {
         here.filter_map(fastest).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// The table's columns, place and system figures, which formulas read.
+    /// Returns the values that formulas read: the table's columns, its place and its system's figures.
     pub(crate) fn scope(&self) -> &TableScope<'a> {
         &self.scope
     }
 
-    /// Returns the loader's keys of the rows; `None` if the table has no rows or the spec has no key.
+    /// Returns the keys by which the loader finds the rows; `None` if the spec has no key.
     pub(crate) fn keys(&self) -> Option<&'a Keys<'a>> {
         self.record.loaded(self.spec);
         self.at.keys
@@ -205,7 +210,7 @@ impl<'a> RowContext<'a> {
         Some((name, values))
     }
 
-    /// Returns the series along the axes of the table's sweep: none for a table without a key or a latency.
+    /// Returns the series along the axes of the table's sweep; empty for a table without a key or a latency.
     pub(crate) fn series(&self) -> &'a [AxisSeries] {
         let (keys, measured) = (self.keys(), self.measured());
         let taken = || match (keys, measured) {
@@ -217,8 +222,9 @@ impl<'a> RowContext<'a> {
         self.at.derived.series.get_or_init(taken)
     }
 
-    /// The resolution of the table's latencies: the power of ten in ms of which at least 90 % of a sample are
-    /// multiples, because a timer counts or a writer rounds. 0 if even 1e-8 ms is too coarse.
+    /// Returns the resolution of the table's latencies in ms: the power of ten of which at least 90 % of sampled
+    /// latencies are multiples. It comes from a timer's steps or from rounding. 0 if the resolution is finer than 1e-8
+    /// ms.
     pub(crate) fn step(&self) -> f64 {
         const SAMPLE: usize = 256;
         const DECIMALS: i32 = 8;
@@ -250,13 +256,14 @@ impl<'a> RowContext<'a> {
         bounds.as_deref().map_err(Clone::clone)
     }
 
-    /// The table's system, with its figures, its rates and the names that its GPU reports; `None` if it is not known.
+    /// Returns the table's system, with its figures, rates and GPU names; `None` if the system is not known.
     pub(crate) fn system(&self) -> Option<&'a System> {
         self.record.system();
         self.at.system
     }
 
-    /// A figure of the table's system by dotted path; `None` if it is not stated.
+    /// Returns a figure of the table's system by its dotted path, such as `gpu.power`; `None` if the system does not
+    /// state it.
     pub(crate) fn figure(&self, path: &str) -> Option<f64> {
         self.system()?.figure(path)
     }
@@ -266,12 +273,13 @@ impl<'a> RowContext<'a> {
         self.finding_as(self.rule.severity, message)
     }
 
-    /// Creates a finding of another severity on the table.
+    /// Creates a finding on the table with the given severity instead of the rule's.
     pub(crate) fn finding_as(&self, severity: Severity, message: impl Into<String>) -> Finding {
         Finding::on_table(self.rule.id, severity, self.file, message)
     }
 
-    /// Creates a hit on rows that `message` describes; its examples show `columns`. Empty without rows.
+    /// Creates one hit on `rows`, which `message` describes. The hit's examples show `columns`. Without rows there is
+    /// no hit.
     pub(crate) fn hit<'v>(
         &'v self,
         severity: Severity,
@@ -287,14 +295,15 @@ impl<'a> RowContext<'a> {
         hit.into_iter().collect()
     }
 
-    /// Creates a warning on something that this program does not know, to be merged over files. `what` names it in
-    /// the same words in every file. `says` is a sentence that ends with "is", which this function completes.
+    /// Creates a warning about something that this program does not know. `what` names the unknown thing with the same
+    /// words in every file, so that warnings of several files can be merged. `says` starts a sentence and ends with
+    /// "is"; this function completes the sentence.
     pub(crate) fn novelty(&self, what: &str, says: &str) -> Finding {
         let message = format!("{says} {}", self.specs.shipped.not_known());
         self.finding_as(self.rule.severity.at_most(Severity::Warning), message).unknown(what)
     }
 
-    /// The examples of a finding: rows with their keys and the values of `columns`.
+    /// Returns the examples of a finding: the given rows with their keys and their values in `columns`.
     pub(crate) fn examples(&self, rows: &[usize], columns: &[&str]) -> Vec<Example> {
         rows.iter().map(|row| self.example(*row, columns)).collect()
     }

@@ -15,23 +15,24 @@ use crate::findings::{
     unknown_of,
 };
 
-/// The results that are collected table name by table name, for rules on whole states and for the end of the run.
+/// The results of a run, which are collected one table name at a time. Rules on whole states and the end of the run
+/// read them.
 #[derive(Default)]
 pub(super) struct RunResults<'a> {
     /// The findings and sketches of the tables, by state.
     pub kept: Vec<StateResults<'a>>,
     pub history: History,
-    /// The result so far: the differences of tables, excused errors and tables in git-LFS. Findings are added at the
-    /// end.
+    /// The unfinished result: the differences of tables, excused errors and tables in git-LFS. Findings are added at
+    /// the end of the run.
     judgement: Judgement,
-    /// The change of each head table's rows in the pull request, by path.
+    /// The change that the pull request makes to the rows of each head table, by the table's path.
     changes: BTreeMap<&'a str, RowChange>,
-    /// The table of the head that each table of the base has become, by the base's path.
+    /// The head table that continues each base table, by the base table's path.
     successors: BTreeMap<&'a str, &'a TableFile>,
 }
 
 impl History {
-    /// Adds the changed tables of a name, and the latencies that judged tables had in the base.
+    /// Adds the paths of the changed tables among `judged`, and the latencies that the judged tables had in the base.
     pub(super) fn add(&mut self, judged: &[(&Lineage<'_>, JudgedLineage)]) {
         for (lineage, judged) in judged {
             if let ([Some(_), Some(head), ..], [Some(before), ..]) =
@@ -61,7 +62,7 @@ impl<'a> RunResults<'a> {
         Self { kept, history, ..Self::default() }
     }
 
-    /// Adds the results for the tables of a name.
+    /// Adds the results for the tables of one group, which usually have the same name.
     pub(crate) fn add(
         &mut self,
         judging: &JudgeRun<'a>,
@@ -125,8 +126,8 @@ impl<'a> JudgeRun<'a> {
     }
 }
 
-/// Decides the novelty of the head's findings that are not divided by rows, and which findings of the base are
-/// repaired. Inherited findings are kept only on tables that changed.
+/// Decides for each finding of the head whether it is new, unless that was decided row by row. Decides which findings
+/// of the base are repaired. Drops inherited findings on unchanged tables.
 fn settle(
     judgement: &mut Judgement,
     base: Vec<Finding>,
@@ -167,9 +168,8 @@ fn settle(
     judgement.findings = findings;
 }
 
-/// Turns new warnings on unchanged tables into infos that name the changed table of the same name that caused them.
-/// If there are several, it is one on the same system, or else of the same backend, or else any. `changed` are the
-/// paths in `diff`.
+/// Turns new warnings on unchanged tables into infos. Each info names a changed table of the same name as the cause:
+/// preferably on the same system, otherwise of the same backend. `changed` are the paths in `diff`.
 fn blame_peers(findings: &mut [Finding], diff: &[TableDiff], changed: &BTreeSet<&str>) {
     let is_caused = |f: &&mut Finding| {
         f.is_new() && f.severity == Severity::Warning && !changed.contains(f.path.as_str())

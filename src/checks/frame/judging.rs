@@ -28,18 +28,17 @@ pub(crate) struct Judgement {
     pub findings: Vec<Finding>,
     /// Findings of the base that the head no longer has.
     pub repaired: Vec<Repaired>,
-    /// The differences of tables between base and head, by path.
+    /// The differences of tables between base and head, sorted by path.
     pub diff: Vec<TableDiff>,
-    /// The number of sidecars, system YAML and files of facts that were judged.
+    /// The number of judged files that are not tables: sidecars, system YAMLs and files of facts.
     pub files: u64,
     /// The number of rows of the judged tables.
     pub rows: u64,
     /// Sorted paths of the judged tables that are in git-LFS and were not fetched.
     pub in_lfs: Vec<String>,
-    /// Errors on rows that the pull request adds or changes, which the head does not have since the pull request
-    /// changes what the database states.
+    /// Errors on added or changed rows that are missing in the head only because the pull request also changes facts.
     pub excused: Vec<Finding>,
-    /// The ids of the rules that examined a changed table's rows, by path.
+    /// The ids of the rules that examined the rows of each changed table, by the table's path.
     pub examined: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -56,8 +55,8 @@ impl Judgement {
 pub(super) struct JudgeRun<'a> {
     pub terms: Terms<'a>,
     pub needs: CheckInputs,
-    /// The states in order: the base if there is one, the head, and the head under the facts of the base if that is
-    /// judged.
+    /// The states in order: the base if there is one, then the head. If excused errors are judged, the head under the
+    /// facts of the base follows.
     pub states: Vec<JudgedState<'a>>,
     /// The index of the head in `states`.
     pub head: usize,
@@ -82,7 +81,8 @@ impl<'a> JudgeRun<'a> {
         self.head > 0
     }
 
-    /// Returns the index of the state that is the head under the facts of the base.
+    /// Returns the index of the state that is the head under the facts of the base; `None` if excused errors are not
+    /// judged.
     pub(crate) fn excused(&self) -> Option<usize> {
         (self.states.len() > self.head + 1).then_some(self.head + 1)
     }

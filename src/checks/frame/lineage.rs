@@ -23,7 +23,7 @@ use crate::findings::{
     ComparedRows, Finding, Hits, NewFacts, RowChange, RowStates, excused_errors, wholes,
 };
 
-/// The findings of all rules on one table, without comparisons with other tables.
+/// The findings on one table of all rules that do not compare tables with each other.
 struct TableFindings {
     by_state: Vec<Vec<Finding>>,
     /// Errors that the pull request excuses by changing facts.
@@ -36,11 +36,11 @@ struct TableFindings {
 pub(super) struct JudgedLineage {
     /// The table's sketch by state; `None` if the state has no such table, or it cannot be read.
     pub sketches: Vec<Option<Arc<Sketch>>>,
-    /// Findings by state.
+    /// The findings on the table, by state.
     pub findings: Vec<Vec<Finding>>,
-    /// The difference between base and head; `None` if they are the same file with the same bytes.
+    /// The difference of the table between base and head; `None` if neither its path nor its bytes changed.
     pub diff: Option<TableDiff>,
-    /// The change of the head table's rows in the pull request.
+    /// The change that the pull request makes to the rows of the head's table.
     pub change: RowChange,
     /// True if the pull request adds the table, or changes most of the rows that the loader reads.
     pub is_mostly_changed: bool,
@@ -142,8 +142,8 @@ impl<'a> JudgeRun<'a> {
         })
     }
 
-    /// Decodes a table in each state, once if its bytes are the same. Returns the decoded sides, and for each state
-    /// the index of its side; `None` if the state does not have the table.
+    /// Decodes a table in each state, or only once if its bytes never change. Returns the decoded tables, and for each
+    /// state the index of its table; `None` if the state does not have the table.
     fn read(&self, lineage: &Lineage<'a>) -> (Vec<DecodedTable<'a>>, Vec<Option<usize>>) {
         let mut sides: Vec<DecodedTable<'a>> = Vec::new();
         let mut side_of_state = Vec::new();
@@ -184,8 +184,8 @@ impl<'a> JudgeRun<'a> {
         (sides, side_of_state)
     }
 
-    /// The index of the side of the head under the facts of the base. It is the head's own side `head` if no fact on
-    /// the table changed. `None` without a table in the head.
+    /// Returns the index of the decoded head table under the facts of the base. It is the same as `head` if no fact on
+    /// the table changed. `None` if the head does not have the table.
     fn excused_side(
         &self,
         state: State<'a>,
@@ -222,7 +222,7 @@ impl<'a> JudgeRun<'a> {
             }
     }
 
-    /// The changed facts among those that decide how the rows of a table are judged.
+    /// Returns which changed facts can change how the rows of a table are judged.
     fn new_facts(&self, before: &TableFile, after: &TableFile) -> NewFacts {
         let Some(facts) = &self.changed_facts else { return NewFacts::None };
         if before.identity() != after.identity() || facts.are_of_table(after) {
@@ -234,7 +234,7 @@ impl<'a> JudgeRun<'a> {
         }
     }
 
-    /// The change of a table's rows in the pull request. `diff` is `None` for a table whose bytes did not change.
+    /// Returns the change of a table's rows in the pull request. `diff` is `None` if the table's bytes did not change.
     fn row_change(&self, lineage: &Lineage<'_>, diff: Option<&TableDiff>) -> RowChange {
         if !self.has_base() {
             return RowChange::Unknown;
@@ -277,8 +277,8 @@ impl<'a> JudgeRun<'a> {
         Ok(Some(Arc::new(sketch)))
     }
 
-    /// Applies rules to a table in each state `at`. `excused` is the table under the facts of the base, if the table
-    /// changes and facts on it changed.
+    /// Applies rules to a table in each of the states `at`. `excused` is the head's table under the facts of the base;
+    /// it is given if both the table and facts on it changed.
     fn table_findings(
         &self,
         rules: &[Arc<Rule>],

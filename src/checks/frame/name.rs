@@ -20,7 +20,7 @@ use crate::database::catalog::TableFile;
 use crate::database::table::Reads;
 use crate::findings::{Finding, Hit, Hits, RowStates};
 
-/// The findings and sketches of the tables of some names in one state, after the sketches' points are dropped.
+/// The findings and sketches of one state, for the tables of some names. The sketches are kept without their points.
 #[derive(Default)]
 pub(super) struct StateResults<'a> {
     pub findings: Vec<Finding>,
@@ -28,12 +28,12 @@ pub(super) struct StateResults<'a> {
     pub sketches: BTreeMap<String, Arc<Sketch>>,
     /// Number of rows of each readable table, by path.
     pub rows: BTreeMap<String, usize>,
-    /// Paths of the tables that were compared with others.
+    /// Paths of the tables that rules compared with other tables.
     pub compared: BTreeSet<&'a str>,
 }
 
 impl StateResults<'_> {
-    /// Adds the results of other names.
+    /// Adds the results for tables of other names.
     pub(crate) fn add(&mut self, mut others: Self) {
         self.findings.append(&mut others.findings);
         self.sketches.append(&mut others.sketches);
@@ -42,7 +42,7 @@ impl StateResults<'_> {
     }
 }
 
-/// The result of judging the tables of a group against each other.
+/// The result of judging the tables of a group, which usually have one name, against each other.
 pub(super) struct GroupResult<'a> {
     /// The findings and sketches of the tables, by state.
     pub kept: Vec<StateResults<'a>>,
@@ -50,7 +50,7 @@ pub(super) struct GroupResult<'a> {
     pub excused: Vec<Finding>,
 }
 
-/// The findings of a rule on the tables of a name.
+/// The findings of a rule on all tables of one name.
 struct RuleFindings {
     by_state: Vec<Vec<Finding>>,
     excused: Vec<Finding>,
@@ -98,13 +98,13 @@ impl<'a> JudgeRun<'a> {
         Ok(GroupResult { kept, excused })
     }
 
-    /// The table's file in the state with this number; `None` if the state does not have the table.
+    /// Returns the table's file in the state with the index `number`; `None` if the state does not have the table.
     fn side(&self, lineage: &Lineage<'a>, number: usize) -> Option<&'a TableFile> {
         lineage.sides[number.min(self.head)]
     }
 
-    /// Paths of the tables that are compared with others, by state: the subjects, and tables of which the loader
-    /// serves fewer keys because another version lost rows.
+    /// Returns the paths of the tables that are compared with others, by state. These are the subjects, and tables of
+    /// which the loader serves fewer keys because another version lost rows.
     fn compared(&self, judged: &[(&Lineage<'a>, JudgedLineage)]) -> Vec<BTreeSet<&'a str>> {
         let version_of = |file: &'a TableFile| {
             let (system, backend, _, table) = file.identity();
@@ -186,7 +186,7 @@ impl<'a> JudgeRun<'a> {
         Ok(excused)
     }
 
-    /// Applies a rule that compares tables to the tables of a name, in each state.
+    /// Applies a rule that compares tables with each other to all tables of one name, in each state.
     fn by_rule(
         &self,
         rule: &Rule,
@@ -226,8 +226,8 @@ impl<'a> JudgeRun<'a> {
         Ok(RuleFindings { by_state, excused })
     }
 
-    /// The findings of each state. Hits on rows of the head are compared with the rule's hits on the same table in
-    /// the base.
+    /// Turns the hits of each state into findings. Hits on rows of the head are compared with the rule's hits on the
+    /// same table in the base.
     fn settle_hits<'v>(
         &self,
         mut hits: Vec<Hits<'v>>,
@@ -263,8 +263,8 @@ impl<'a> JudgeRun<'a> {
         before.into_iter().chain([findings]).collect()
     }
 
-    /// The context of rules that compare tables, for the state with this `number`. `subjects` are the paths of the
-    /// judged tables.
+    /// Returns the context for rules that compare tables, in the state with the index `number`. `subjects` are the
+    /// paths of the judged tables.
     pub(super) fn context<'v>(
         &'v self,
         number: usize,

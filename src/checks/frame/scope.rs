@@ -8,22 +8,22 @@ use crate::database::diff::{ChangedFacts, Details, FilePair};
 use crate::database::selection::Selected;
 use crate::database::state::State;
 
-/// The approximate size of a batch in bytes. Tables of one batch are read at the same time. A name with more bytes is
-/// a batch by itself, since its tables keep all threads busy.
+/// The approximate size of a batch in bytes. The tables of one batch are read at the same time. If the tables of one
+/// name have more bytes, they are a batch by themselves, since they keep all threads busy.
 const BATCH: u64 = 8 << 20;
 
-/// A state of a database, with the tables of it that are judged.
+/// A state of a database, and the tables in it that are judged.
 pub(crate) struct StateScope<'a> {
     pub state: State<'a>,
     /// The selected part of the state, and its changed files.
     pub selected: &'a Selected,
-    /// Paths of the tables that all rules judge (the subjects). The other tables are only compared with.
+    /// Paths of the tables that all rules judge (the subjects). Other tables only serve as references.
     pub subjects: BTreeSet<&'a str>,
 }
 
 impl<'a> StateScope<'a> {
-    /// Creates the scope of a state. Its subjects are the selected tables whose bytes or sidecar changed, and those
-    /// for which `is_known_otherwise` is true.
+    /// Creates the scope of a state. The subjects are the selected tables whose bytes or sidecar changed, and the
+    /// selected tables for which `is_known_otherwise` returns true.
     pub(crate) fn new(
         state: State<'a>,
         selected: &'a Selected,
@@ -51,17 +51,17 @@ pub(crate) struct ChangeScope<'a> {
     pub base: StateScope<'a>,
     /// The tables that differ between base and head.
     pub pairs: Vec<FilePair<'a>>,
-    /// The facts that base and head state differently.
+    /// The facts on which base and head differ.
     pub facts: ChangedFacts<'a>,
     /// The head under the facts of the base; `None` if the facts are the same or excused errors are not reported.
     pub excused: Option<State<'a>>,
-    /// The place to which changed rows are written; `None` if they are not.
+    /// The folder to which changed rows are written; `None` if they are not written.
     pub details: Option<&'a Details>,
 }
 
 /// A table in all judged states.
 pub(super) struct Lineage<'a> {
-    /// The table by state.
+    /// The table's file in each state; `None` where the state does not have the table.
     pub sides: Vec<Option<&'a TableFile>>,
     /// The table's files in base and head, if their bytes or paths differ; `None` otherwise.
     pub pair: Option<FilePair<'a>>,
@@ -84,16 +84,16 @@ impl<'a> Lineage<'a> {
     }
 }
 
-/// Tables that are judged together: those of one name. If tables change their name, those of both names are one
-/// group.
+/// Tables that are judged together because they have the same name. If a table is renamed, the tables of the old and
+/// the new name are one group.
 #[derive(Default)]
 pub(super) struct Group<'a> {
     pub names: BTreeSet<&'a str>,
     pub lineages: Vec<Lineage<'a>>,
 }
 
-/// Groups the tables of all names that have a subject into batches that are read at the same time, largest names
-/// first. `states` are the base, if there is one, and the head.
+/// Divides the groups that contain a subject into batches, largest groups first. The tables of a batch are read at the
+/// same time. `states` are the base, if there is one, and the head.
 pub(super) fn batches<'a>(
     states: &[StateScope<'a>],
     pairs: Vec<FilePair<'a>>,

@@ -26,14 +26,15 @@ pub(super) struct JudgedState<'a> {
     pub selected: &'a Selected,
     /// The state's tables by backend, system and version.
     pub shelf: TableIndex<'a>,
-    /// Paths of the tables whose key values are kept, since findings on other tables name missing keys.
+    /// Paths of the tables whose sketches keep key values. Findings on other tables need the values to name missing
+    /// keys.
     pub named: BTreeSet<&'a str>,
-    /// The support matrices of its systems.
+    /// The support matrices of the state's systems.
     pub support: Matrices,
     /// All known rules, whether they run or not.
     all_rules: &'a Rules,
-    /// The number of ways in which the rows of a table contradict its place, by path. A table is decoded again for
-    /// it, so the result is cached.
+    /// The result of [`JudgedState::count_origin_mismatches`] for each table, by the table's path. It is cached because
+    /// counting decodes the table again.
     origin_mismatches: Mutex<BTreeMap<String, usize>>,
 }
 
@@ -52,7 +53,7 @@ impl<'a> JudgedState<'a> {
         Self { state, selected, shelf, named, support, all_rules, origin_mismatches }
     }
 
-    /// Counts the rules on device, framework and version that find something in a table.
+    /// Counts the rules on device, framework and version that report a warning or an error on a table.
     fn count_origin_mismatches(&self, file: &TableFile) -> Result<usize, ExprError> {
         let side = DecodedTable::read(self.state, file, false, Wanted::All);
         in_context(&[side], |contexts| {
@@ -113,8 +114,8 @@ impl<'a> JudgedState<'a> {
         ReportContext { entry, report, tables }
     }
 
-    /// Adds the object id of an unreadable file to the findings on it. If its bytes change and are still unreadable,
-    /// the findings are new, since the content is not known.
+    /// Adds the git object id of an unreadable file to the findings on that file. If the bytes change and are still
+    /// unreadable, the findings count as new, since the content of the file is not known.
     pub(crate) fn name_bytes(&self, entry: &Entry, findings: &mut [Finding]) {
         let Some(id) = self.state.source.id(entry) else { return };
         for finding in findings.iter_mut().filter(|finding| finding.path == entry.path) {
@@ -147,8 +148,8 @@ impl Reread for JudgedState<'_> {
     }
 }
 
-/// The smallest ratio of a latency to its bound, by slice. If a row has several bounds, the longest counts. Slices
-/// without a bound are left out.
+/// Returns the smallest ratio of latency to bound in each slice. If a row has several bounds, the longest counts.
+/// Slices without a bound are left out.
 ///
 /// # Errors
 ///

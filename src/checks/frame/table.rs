@@ -16,7 +16,7 @@ pub(super) struct DecodedTable<'a> {
     state: State<'a>,
     pub file: &'a TableFile,
     pub table: Arc<Result<Table, TableFault>>,
-    /// The file's SHA-256 in hex; `None` unless a sidecar or seal states one.
+    /// The SHA-256 of the table's file in hex; `None` unless a sidecar or seal states a digest to compare with.
     pub digest: Option<String>,
     pub spec: Arc<TableSpec>,
     pub serving: Serving,
@@ -24,7 +24,7 @@ pub(super) struct DecodedTable<'a> {
 }
 
 impl<'a> DecodedTable<'a> {
-    /// Decodes the `wanted` columns of a table. `takes_digest` adds the digest of the file.
+    /// Decodes the `wanted` columns of a table. If `takes_digest` is true, the result also has the SHA-256 of the file.
     pub(crate) fn read(
         state: State<'a>,
         file: &'a TableFile,
@@ -46,7 +46,7 @@ impl<'a> DecodedTable<'a> {
         Self::of(state, file, Arc::new(table), digest)
     }
 
-    /// Creates a side from a table that is already decoded.
+    /// Creates the decoded table of a state from rows that were decoded before.
     pub(crate) fn of(
         state: State<'a>,
         file: &'a TableFile,
@@ -73,7 +73,7 @@ impl<'a> DecodedTable<'a> {
         Some(scope)
     }
 
-    /// The loader's keys of the rows; `None` if the table has no rows or the spec has no key.
+    /// Returns the keys by which the loader finds the rows; `None` if the table cannot be read or the spec has no key.
     fn keys<'k>(
         &'k self,
         scope: Option<&'k TableScope<'_>>,
@@ -83,7 +83,7 @@ impl<'a> DecodedTable<'a> {
     }
 }
 
-/// Calls `work` with the contexts of decoded tables, one per side.
+/// Calls `work` with one context per decoded table.
 pub(super) fn in_context<R>(
     sides: &[DecodedTable<'_>],
     work: impl FnOnce(&[TableContext<'_>]) -> Result<R, ExprError>,

@@ -28,13 +28,13 @@ use crate::findings::Finding;
 /// The result of judging a state as a whole.
 pub(super) struct JudgedWhole {
     pub findings: Vec<Finding>,
-    /// Number of sidecars, system YAMLs and files of facts that were judged.
+    /// Number of judged files that are not tables: sidecars, system YAMLs and files of facts.
     pub files: u64,
 }
 
 impl<'a> JudgeRun<'a> {
-    /// Judges the state with this `number` as a whole. `in_lfs` are the paths of tables that should have been judged
-    /// but are in git-LFS and were not fetched.
+    /// Judges the state with the index `number` as a whole. `in_lfs` are the paths of tables that should have been
+    /// judged but are in git-LFS and were not fetched.
     pub(super) fn whole(
         &self,
         number: usize,
@@ -79,13 +79,13 @@ impl<'a> JudgeRun<'a> {
         Ok(findings)
     }
 
-    /// Returns the findings of all rules on an item.
+    /// Returns the findings of all rules on an item, such as a directory or a system.
     fn item(&self, item: &Item<'_>) -> Vec<Finding> {
         self.terms.rules.iter().flat_map(|rule| rule.item(item)).collect()
     }
 
-    /// Judges version directories and adds to `findings`. Returns the number of their sidecars, files of declared
-    /// reuse and markers.
+    /// Judges version directories, and adds their findings to `findings`. Returns the number of judged files: sidecars,
+    /// files of declared reuse and markers.
     fn dirs(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
         let judged = &self.states[number];
         let (state, selected) = (judged.state, judged.selected);
@@ -126,7 +126,7 @@ impl<'a> JudgeRun<'a> {
         files
     }
 
-    /// Returns true if a directory changed, or one of its donor directories.
+    /// Returns true if a directory or one of its donor directories changed.
     fn touched(&self, number: usize, dir: &VersionDir) -> bool {
         let judged = &self.states[number];
         let parent = dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
@@ -138,7 +138,7 @@ impl<'a> JudgeRun<'a> {
         selected.touched(&dir.path) || donors.any(|donor| selected.touched(&donor))
     }
 
-    /// Returns true if a directory has a selected table, or no table is selected by name.
+    /// Returns true if a directory has a selected table, or if the selection does not name tables.
     fn wanted(&self, number: usize, dir: &VersionDir) -> bool {
         let judged = &self.states[number];
         let tables = &judged.state.catalog.tables;
@@ -146,7 +146,7 @@ impl<'a> JudgeRun<'a> {
         judged.selected.whole_dirs() || dir.tables.iter().any(selected)
     }
 
-    /// Judges the YAMLs of systems and adds to `findings`. Returns their number.
+    /// Judges the YAMLs of systems, and adds their findings to `findings`. Returns the number of judged YAMLs.
     fn systems(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
         let judged = &self.states[number];
         let catalog = judged.state.catalog;
@@ -179,8 +179,8 @@ impl<'a> JudgeRun<'a> {
         files
     }
 
-    /// Judges collection reports whose system changed, and all profiles, and adds to `findings`. Returns their
-    /// number.
+    /// Judges collection reports whose system changed, and all profiles. Adds their findings to `findings`, and returns
+    /// the number of judged files.
     fn reports(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
         let judged = &self.states[number];
         let selected = judged.selected;
@@ -217,7 +217,8 @@ impl<'a> JudgeRun<'a> {
         files
     }
 
-    /// Judges the changed files that state facts, and adds to `findings`. Returns their number.
+    /// Judges the changed files that state facts, and adds their findings to `findings`. Returns the number of judged
+    /// files.
     fn stated_facts(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
         if !self.needs.has(Input::Facts) {
             return 0;
@@ -244,7 +245,7 @@ impl<'a> JudgeRun<'a> {
         count
     }
 
-    /// Judges files below a system's data that are not a table in its place.
+    /// Returns the findings on stray files: tables at a wrong depth or with a misspelt name, links and submodules.
     fn strays(&self, number: usize) -> Vec<Finding> {
         let judged = &self.states[number];
         let is_judged = |(entry, system): &&(Entry, String)| {

@@ -47,7 +47,8 @@ impl Judge for RowCondition {
         true
     }
 
-    /// A table that lacks a column, or has one of another type, is not judged.
+    /// Reports the rows that fulfil the condition. A table is not judged if a column of the condition is missing or has
+    /// another type.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let (scope, condition) = (rows.scope(), &self.condition.value);
         let read = condition.columns();
@@ -75,9 +76,9 @@ impl RowCondition {
         self.tables.is_empty() || globs.any(|glob| glob.is_ok_and(is_named))
     }
 
-    /// Refuses a name that is neither a figure nor a field of the sidecar nor a column of each table in `tables` (of any
-    /// table if none is named), and a condition that compares different types. The error names the line. Nothing is
-    /// known about tables without a spec.
+    /// Returns an error if the condition compares different types, or if the rule reads an unknown name. Known names
+    /// are figures, fields of the sidecar and columns that each table in `tables` has (any table if none is named). The
+    /// error names the line. Tables without a spec are not checked.
     pub(crate) fn check(&self, specs: &Specs) -> Result<(), Reason> {
         self.tables.iter().try_for_each(|glob| matcher(glob, GlobScope::Names).map(drop))?;
         let tables = specs.tables.values().filter(|spec| self.concerns(&spec.name));

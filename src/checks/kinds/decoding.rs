@@ -28,7 +28,7 @@ impl Judge for UnreadableTableCheck {
         Ok(wholes(digest(rows)))
     }
 
-    /// Reports a link or submodule, unless it leads to a database that is judged itself.
+    /// Reports a link or submodule, unless it leads to a database that is judged separately.
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
         let Item::Stray(entry) = item else { return Found::new() };
         // git keeps the reference alone, so the files behind it are not in the database.

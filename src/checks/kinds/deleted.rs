@@ -102,7 +102,7 @@ fn finding(rule: RuleHead<'_>, path: &str, message: String, tables: usize) -> Fi
     finding.about_change().evidence("tables", tables)
 }
 
-/// Returns true if a system has a YAML, and not only data that names it.
+/// Returns true if a system has a YAML file, not only a data directory.
 fn has_yaml(system: &SystemFile) -> bool {
     system.path == system.yaml
 }
@@ -115,8 +115,8 @@ fn tables_by_system(catalog: &Catalog) -> BTreeMap<&str, usize> {
     counts
 }
 
-/// One finding for each link or submodule of the head that replaces a folder of systems of the base. The files that
-/// it leads to are not in the repository.
+/// Returns one finding for each link or submodule of the head that replaces a folder of systems of the base. The files
+/// behind it are not in the repository.
 fn replaced_folders(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Vec<Finding> {
     let mut found = Vec::new();
     for entry in head.outside_files.iter() {

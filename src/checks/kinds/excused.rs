@@ -13,7 +13,8 @@ use crate::findings::{Finding, Severity};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Excuses {
-    /// Rules whose errors are usually excused for a good reason: a family that moves, a figure that comes with a model.
+    /// Rules whose errors are excused only with an info, since there is usually a good reason: a family moves, or a
+    /// figure is added for a new model.
     info: Vec<String>,
 }
 
@@ -51,7 +52,8 @@ impl Excuses {
     }
 }
 
-/// Paths of the files of the pull request that may excuse an error: its system's YAML, files of facts, declared reuse.
+/// Returns the paths of the changed files that may excuse an error: the YAML of its system, files of facts, and
+/// declared reuse.
 fn facts<'a>(at: &ChangeContext<'a>, error: &Finding) -> Vec<&'a str> {
     let place = error.place.as_ref();
     let system = place.and_then(|place| at.head.catalog.systems.get(&place.system));

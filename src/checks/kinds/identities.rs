@@ -11,7 +11,7 @@ use crate::database::table::number_json;
 use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, Severity};
 use crate::specs::{ColumnKind, Identity};
 
-/// The relative difference that the order of operations, or storage in 32 bits, may cause.
+/// The relative difference that rounding may cause, by the order of operations or by storage in 32 bits.
 const FLOAT_NOISE: f64 = 1e-6;
 
 /// The check for values of a row that contradict each other.
@@ -23,7 +23,7 @@ struct BrokenRow {
     row: usize,
     /// The value that follows from the other columns; NaN if the identity is a condition.
     expected: f64,
-    /// The larger of the given and the expected value over the smaller one; NaN for a condition.
+    /// The ratio of the given to the expected value, inverted if it is below 1; NaN if the identity is a condition.
     factor: f64,
 }
 
@@ -102,8 +102,8 @@ fn contradictions(rows: &RowContext<'_>, identity: &Identity) -> Result<Vec<Brok
     Ok(found)
 }
 
-/// Half a unit of each value's last decimal digit. A zero has no digits and counts as precise as the most precise
-/// value.
+/// Returns half a unit of each value's last decimal digit. A zero counts as precise as the most precise value, since it
+/// has no digits.
 fn written_halves(values: &[f64]) -> Vec<f64> {
     let nonzero = values.iter().filter(|value| **value != 0.0 && value.is_finite());
     let least = nonzero.map(|value| half_unit(*value)).fold(f64::INFINITY, f64::min);
@@ -121,7 +121,7 @@ fn hit<'v>(
     Hit::rows(rows.file, all, severity, move |part| finding(rows, &found, severity, part))
 }
 
-/// Describes the rows of a part, identity by identity.
+/// Creates the finding on the rows of a part. The message describes the rows of one identity after the other.
 fn finding(
     rows: &RowContext<'_>,
     found: &[Contradictions<'_>],

@@ -13,14 +13,14 @@ use crate::database::sidecar::TableMeta;
 use crate::database::state::State;
 use crate::findings::Finding;
 
-/// Limits from which on a slice's latencies count as changed.
+/// The limits above which a slice's latencies count as changed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MoveLimits {
-    /// The least factor between the latencies before and after, as the median over the slice's keys.
+    /// The minimum factor between the latencies before and after the change, as the median over the slice's keys.
     factor: f64,
-    /// The least number of keys of a slice that change by more than reruns do. For slices in which only single keys
-    /// change: the least number of all keys.
+    /// At least this many keys of a slice must change by more than reruns do. If only single keys of a slice change,
+    /// the slice must have at least this many keys.
     keys: u64,
 }
 
@@ -53,8 +53,8 @@ impl MoveLimits {
         latency.beyond_noise >= self.keys && is_most && times_off(latency.ratio) >= self.factor
     }
 
-    /// Returns true if latencies of a slice moved beyond noise while most others stay the same to the last bit, as no
-    /// rerun leaves them.
+    /// Returns true if some latencies of a slice moved beyond noise while most stay the same to the last bit. In a
+    /// rerun, nearly all latencies change.
     fn has_single_cells(&self, slice: &SliceDiff) -> bool {
         let moved =
             |l: SliceLatency| l.keys >= self.keys && l.beyond_noise > 0 && 2 * l.changed < l.keys;
@@ -62,12 +62,12 @@ impl MoveLimits {
     }
 }
 
-/// Returns the number of keys that moved by more than honest reruns do.
+/// Returns the number of keys that moved by more than reruns do.
 fn moved_keys(slices: &[&SliceDiff]) -> u64 {
     slices.iter().filter_map(|slice| slice.latency).map(|latency| latency.beyond_noise).sum()
 }
 
-/// Joins the first few descriptions of slices, with the number of the others.
+/// Joins the descriptions of the first slices, and adds the number of further slices.
 fn shown(said: &[String]) -> String {
     const SHOWN: usize = 3;
     let more = said.len().saturating_sub(SHOWN);
@@ -145,7 +145,7 @@ impl<'a> ServedChange<'a> {
         Some(rule.on_table(self.head, message).rows(keys as usize).parts(&said).about_change())
     }
 
-    /// Quotes the notes and the status that the change adds, which explain nothing.
+    /// Quotes the notes and the status that the change adds to the sidecar. They do not explain the moved latencies.
     fn notes(&self) -> String {
         let Some(after) = self.after else { return String::new() };
         let before: Vec<String> = self.before.into_iter().flat_map(TableMeta::notes).collect();

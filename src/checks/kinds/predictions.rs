@@ -5,14 +5,14 @@ use serde::Deserialize;
 
 use crate::checks::{CheckInputs, Input, Judge};
 
-/// The check for predicted step times of a current version that are lost.
+/// The check for step times of a current version that the planner predicted before a change, but not after it.
 pub(crate) struct LostPredictions;
 
-/// The limit from which on a changed step time is a warning instead of an info.
+/// The limit above which a changed step time is a warning instead of an info.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MovedPredictions {
-    /// The relative change of a step's time from which on it is a warning if the pull request should not change it.
+    /// A step time that the pull request should not change is a warning if it changes by at least this share.
     pub unexplained: f64,
 }
 

@@ -41,7 +41,7 @@ impl Judge for ReuseInvalid {
     }
 }
 
-/// Returns true if another version of the directory's backend has a table of its own.
+/// Returns true if another version of the directory's backend has its own file of the table.
 fn has_table(at: &DirContext<'_>, version: &str, table: &str) -> bool {
     let parent = at.dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
     let dir = at.catalog.dirs.get(&format!("{parent}/{version}"));

@@ -13,11 +13,11 @@ use crate::checks::series::AxisSeries;
 use crate::checks::{Judge, Judged, RowContext};
 use crate::findings::Hits;
 
-/// The limits beyond which rows count as made up.
+/// Limits beyond which rows count as made up instead of measured.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SyntheticLimits {
-    /// The number of successive rows of different keys with the same latency that honest files never contain.
+    /// Rows are reported if at least this many successive rows have different keys and the same latency.
     repeated: usize,
     /// The limits for series whose points lie on a line.
     drawn: DrawnSeries,
@@ -31,24 +31,25 @@ pub struct SyntheticLimits {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DrawnSeries {
-    /// The least number of points on the line in a drawn series.
+    /// The minimum number of points on the line in a drawn series.
     points: usize,
     /// The least share of the points on the line among the points that can be judged.
     share: f64,
-    /// The least factor between the share of points on the line and the share that chance puts there.
+    /// The minimum ratio of the share of points on the line to the share that chance explains.
     chance: f64,
-    /// The largest rounding error, as a share of a point's latency, at which the point can be judged.
+    /// A point can be judged if its rounding error, as a share of its latency, is at most this.
     rounding: f64,
-    /// The largest number of rows with the same latency as a point that is judged; more are steps of a timer.
+    /// A point can be judged if at most this many rows have its latency. More repetitions come from the steps of a
+    /// timer.
     repeats: usize,
-    /// The least number of drawn series along one axis.
+    /// The minimum number of drawn series along one axis.
     series: usize,
 }
 
 /// The relative rounding error of a latency that is given in full precision.
 const ARITHMETIC: f64 = 1e-7;
 
-/// The number of series from which an axis' usual distance from the line is computed.
+/// The maximum number of series that are read to find the usual distance of an axis' points from the line.
 const SPREAD: usize = 256;
 
 impl Judge for SyntheticLimits {
@@ -58,7 +59,7 @@ impl Judge for SyntheticLimits {
 }
 
 impl SyntheticLimits {
-    /// Runs of one value at different keys.
+    /// Reports successive rows with different keys and the same latency.
     fn repeated<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hits<'v>> {
         let ((name, values), keys) = rows.measured().zip(rows.keys())?;
         let same = |a: usize, b: usize| values[a] == values[b] && values[a] > 0.0;
@@ -109,17 +110,17 @@ fn runs(rows: usize, least: usize, alike: impl Fn(usize, usize) -> bool) -> Vec<
     found
 }
 
-/// A table's latencies in ms, with their step.
+/// A table's latencies in ms, with their resolution.
 struct Latencies<'a> {
     values: &'a [f64],
-    /// The number in ms of which nine tenths of the latencies are multiples; 0 if there is none.
+    /// The resolution in ms: the power of ten of which 90 % of the latencies are multiples; 0 if there is none.
     step: f64,
 }
 
 /// The points of a series that can be judged.
 #[derive(Default)]
 struct DecidedPoints {
-    /// Numbers of the rows that are on the line.
+    /// Indices of the rows that are on the line.
     on: Vec<usize>,
     /// The number of points that can be judged.
     count: usize,
@@ -128,7 +129,7 @@ struct DecidedPoints {
 }
 
 impl DrawnSeries {
-    /// Finds the drawn series along the first axis with enough of them.
+    /// Reports the drawn series along the first axis that has enough of them.
     fn hit<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hits<'v>> {
         let (name, values) = rows.measured()?;
         let latencies = Latencies { values, step: rows.step() };
@@ -143,8 +144,8 @@ impl DrawnSeries {
         }))
     }
 
-    /// The name of the axis, the number of its drawn series, and the rows of their points on the line; `None` if they
-    /// are too few.
+    /// Returns the name of the axis, the number of its drawn series, and the rows of their points on the line; `None`
+    /// if there are too few drawn series.
     fn along<'v>(
         &self,
         axis: &'v AxisSeries,
@@ -177,8 +178,8 @@ impl DrawnSeries {
         on >= self.points && on as f64 >= self.share.max(self.chance * expected) * decided
     }
 
-    /// Finds the points of a series that can be judged: those between two different neighbours, with a small rounding
-    /// error and a latency that few rows repeat. `sorted` has the bits of all latencies, ascending.
+    /// Finds the points of a series that can be judged. Their two neighbours differ, their rounding error is small, and
+    /// few rows have the same latency. `sorted` has the bits of all latencies, ascending.
     fn decide(
         &self,
         rows: &[u32],
@@ -210,18 +211,19 @@ impl DrawnSeries {
 }
 
 impl Latencies<'_> {
-    /// The latencies of the point at index `at` of a series and of its neighbours: before, own, after.
+    /// Returns three latencies in ms: of the point before index `at` of a series, of the point itself, and of the point
+    /// after it.
     fn around(&self, rows: &[u32], at: usize) -> [f64; 3] {
         [at - 1, at, at + 1].map(|at| self.values[rows[at] as usize])
     }
 
-    /// The largest error of a value's rounding.
+    /// Returns the maximum rounding error of a latency in ms.
     fn rounding(&self, value: f64) -> f64 {
         // Slightly more than half a step, since binary numbers do not represent decimals exactly.
         (0.51 * self.step).max(ARITHMETIC * value)
     }
 
-    /// The places of a series' points that are on the line between their neighbours.
+    /// Returns the indices of a series' points that are on the line between their neighbours.
     fn on_line<'s>(
         &'s self,
         rows: &'s [u32],
@@ -233,7 +235,8 @@ impl Latencies<'_> {
         })
     }
 
-    /// The median distance of an axis' points from their lines, over their latency.
+    /// Returns the median distance of an axis' points from the line between their neighbours, relative to the point's
+    /// latency.
     fn usual_distance(&self, axis: &AxisSeries) -> f64 {
         let mut distances = Vec::new();
         for (rows, sizes) in axis.spread(SPREAD) {
@@ -246,8 +249,8 @@ impl Latencies<'_> {
     }
 }
 
-/// The distance in ms of a point (`y1` at `x1`) from the nearer of two lines between its neighbours: straight in the
-/// values, and straight in the logarithms.
+/// Returns the distance in ms of a point (`y1` at `x1`) from the nearer of two lines between its neighbours. One is
+/// straight in the values, the other in the logarithms.
 fn distance([y0, y1, y2]: [f64; 3], [x0, x1, x2]: [f64; 3]) -> f64 {
     let straight = y0 + (y2 - y0) * (x1 - x0) / (x2 - x0);
     let power = y0 * ((y2 / y0).ln() * (x1 / x0).ln() / (x2 / x0).ln()).exp();

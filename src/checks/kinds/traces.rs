@@ -5,29 +5,29 @@ use serde::Deserialize;
 
 use crate::checks::{CheckInputs, Input, Judge};
 
-/// The check that a rule on traces performs.
+/// The check of end-to-end traces that a rule performs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TraceCheck {
-    /// Files that cannot be read.
+    /// Reports trace files that cannot be read.
     Unreadable,
-    /// Fields of cards one by one.
+    /// Checks each field of a workload card by itself.
     CardInvalid,
-    /// Fields of a card that contradict each other or the card's name.
+    /// Compares the fields of a workload card with each other and with the card's name.
     CardContradiction,
-    /// Fields of a card that are unlikely for its accelerator.
+    /// Reports fields of a workload card that are unlikely for its accelerator.
     CardImplausible,
-    /// Fields of configs one by one.
+    /// Checks each field of an experiment config by itself.
     ConfigInvalid,
-    /// Fields of a config that contradict each other, its name or its card.
+    /// Compares the fields of an experiment config with each other, with its name and with its workload card.
     ConfigContradiction,
-    /// Single columns and cells of metric files.
+    /// Checks each column and each cell of a metric file by itself.
     MetricInvalid,
-    /// Cells of a row that contradict each other.
+    /// Reports cells of one row of a metric file that contradict each other.
     MetricContradiction,
-    /// Values that a measurement cannot produce.
+    /// Reports metric values that a measurement cannot produce.
     MetricImplausible,
-    /// Files of ranks.
+    /// Checks the metric files of single ranks.
     Ranks,
 }
 

@@ -16,7 +16,7 @@ use crate::specs::system::System;
 /// The name, system, backend and version of a table.
 type TableIdentity = [String; 4];
 
-/// A file of a table, with the rows that belong to it.
+/// One file of a table, and the rows in it that belong to the table.
 struct FileOfTable<'l> {
     identity: TableIdentity,
     table: &'l LayoutTable,
@@ -70,7 +70,7 @@ impl Catalog {
         catalog
     }
 
-    /// Adds a table, and its system and version unless they are known.
+    /// Adds a table. Also adds its system and its version directory if the catalog lacks them.
     fn add_declared(&mut self, table: &TableIdentity, entry: Entry, format: Format, specs: &Specs) {
         let [table, system, backend, version] = table.clone();
         let place = Place { system, family: None, backend, version };
@@ -102,8 +102,8 @@ impl Catalog {
     }
 }
 
-/// Returns the key in [`Catalog::dirs`] for the tables of a place, since a declared layout has no version
-/// directories.
+/// Returns the key of a place in [`Catalog::dirs`]. A declared layout has no version directories, so the key is not a
+/// real path.
 fn folder_of(place: &Place) -> String {
     format!("{}/{}/{}", place.system, place.backend, place.version)
 }
@@ -149,8 +149,8 @@ fn files_of_table<'l>(
     groups.into_iter().map(file).collect()
 }
 
-/// Decodes a file with rows of several tables once for all of them, and groups the rows by their cells in some columns.
-/// There is no group if the file cannot be read. `held` counts the bytes of all decoded files.
+/// Decodes a file with rows of several tables, and groups the rows by their cells in some columns. Returns no groups if
+/// the file cannot be read. `held` counts the bytes of all decoded files.
 ///
 /// # Errors
 ///

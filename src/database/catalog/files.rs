@@ -64,8 +64,8 @@ impl VersionDir {
         self.meta.is_none() && self.markers.iter().any(incomplete)
     }
 
-    /// Returns true if an old marker file makes all other versions of the backend donors. Only its presence
-    /// counts.
+    /// Returns true if an old marker file makes all other versions of the backend donors. The content of the file is
+    /// not read.
     pub(crate) fn reuses_all(&self) -> bool {
         self.markers.iter().any(|entry| entry.path.ends_with("/SHARED_LAYER_REUSE.txt"))
     }

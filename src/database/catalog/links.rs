@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{Catalog, Places, holds_files, is_within};
 use crate::database::source::{Entry, EntryKind};
 
-/// The maximal number of names visited while following a link, including names of further links on the way.
-/// Longer paths count as broken.
+/// The maximum number of names visited while following a link, including names of further links on the way. Longer
+/// paths count as broken.
 const LONGEST_WAY: usize = 256;
 
 /// The targets of a source's links, by the links' paths. Links that do not lead to a file or folder of the
@@ -21,9 +21,9 @@ impl Links {
         Self(led.collect())
     }
 
-    /// Returns the index of the root that a link leads into, if the link's target is judged as part of that
-    /// root and a loader that follows the link reads the same rows for the same place. A link in the place of
-    /// a table or system would serve rows under another place, so it returns `None`.
+    /// Returns the index of the root that a link leads into. The link's target must be judged as part of that root, and
+    /// a loader that follows the link must read the same rows for the same place. `None` otherwise, such as for a link
+    /// in the place of a table or system, which would serve rows under another place.
     pub(crate) fn judged_root(
         &self,
         link: &str,

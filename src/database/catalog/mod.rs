@@ -52,7 +52,7 @@ pub struct Catalog {
     pub dirs: BTreeMap<String, VersionDir>,
     /// The tables, sorted by path.
     pub tables: Vec<TableFile>,
-    /// The support matrices by system.
+    /// The files with the support matrices, by system.
     pub support: BTreeMap<String, Entry>,
     /// Tables at a wrong depth or with a misspelt name, links and submodules, each with the name of the
     /// affected system. The name is empty if all systems are affected.

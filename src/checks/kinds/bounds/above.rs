@@ -8,18 +8,18 @@ use crate::base::words::{count, plural_verb};
 use crate::checks::{Judge, Judged, RowContext};
 use crate::findings::Hits;
 
-/// The limit above which no machine of the system can need the measured time.
+/// Limits for latencies that are too long for any machine of the system.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FarAbove {
-    /// The factor over the longest bound.
+    /// A row is reported if its latency is at least this many times its longest bound.
     times: f64,
-    /// The time in ms that replaces shorter bounds, since a launch takes some time whatever the work.
+    /// The minimum bound in ms. Shorter bounds are raised to it, since every launch takes some time.
     floor_ms: f64,
 }
 
 impl Judge for FarAbove {
-    /// Rows that take many times as long as the longest of their bounds.
+    /// Reports rows whose latency is many times the longest of their bounds.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let spec = rows.spec;
         let Some(latency) = spec.latency.first().filter(|_| !spec.bounds.is_empty()) else {

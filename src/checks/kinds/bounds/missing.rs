@@ -14,7 +14,7 @@ use crate::specs::system::{L2_CACHE, System};
 /// apply to the row.
 struct FilledScope<'a> {
     scope: &'a dyn Scope,
-    /// The only figure that is replaced by 1; `None` replaces all.
+    /// The dotted path of the only figure that is replaced by 1; `None` if all unstated figures are replaced.
     only: Option<&'a str>,
 }
 
@@ -42,11 +42,11 @@ struct UnjudgedRows {
     dtypes: BTreeSet<String>,
 }
 
-/// The rows that cannot be judged, by the dotted path of the missing figure.
+/// The rows that a bound cannot judge, by the dotted path of the missing figure.
 type ByFigure = BTreeMap<String, UnjudgedRows>;
 
-/// Returns a hit for each bound that cannot judge some rows: a warning where the system lacks a rate or another figure
-/// of the formula, an info where only the size of its cache is not known.
+/// Returns one hit for each bound that cannot judge some rows. The hit is a warning if the system does not state a rate
+/// or another figure of the formula. It is an info if only the cache size is not stated.
 pub(super) fn hits<'v>(rows: &'v RowContext<'v>) -> Judged<'v> {
     let Some(system) = rows.system() else { return Ok(Hits::new()) };
     let mut hits = Hits::new();
@@ -110,15 +110,16 @@ fn without_figure(
     Ok(missing)
 }
 
-/// The dtypes of a column whose rate the system does not state.
+/// The dtypes in a column for which the system does not state a rate.
 struct UnstatedRates<'a> {
     codes: &'a [u32],
-    /// The rate's figure and the dtype, by the column's dictionary code; `None` if the rate is stated.
+    /// The path of the missing rate and the dtype, by the column's dictionary code; `None` if the system states the
+    /// rate.
     by_code: Vec<Option<(&'a str, &'a str)>>,
 }
 
 impl<'a> UnstatedRates<'a> {
-    /// Returns the dtypes of a text column; `None` if the system states all rates.
+    /// Returns the dtypes of a text column whose rates are missing; `None` if the system states all rates.
     fn of(rows: &RowContext<'a>, system: &System, column: &str) -> Option<Self> {
         let Some(Column::Text { codes, dict, .. }) = rows.column(column) else {
             return None;
@@ -133,7 +134,8 @@ impl<'a> UnstatedRates<'a> {
     }
 }
 
-/// The path of the figure with a dtype's rate; `None` if the system states the rate or the dtype has none.
+/// Returns the path of the figure for a dtype's rate, if the system does not state the rate. `None` if the rate is
+/// stated or the dtype has no such figure.
 fn missing_rate<'a>(rows: &RowContext<'a>, system: &System, dtype: &str) -> Option<&'a str> {
     let figure = rows.specs.lookups.rate(dtype)?;
     system.figure(figure).is_none_or(|rate| rate <= 0.0).then_some(figure)

@@ -23,13 +23,14 @@ pub(crate) use self::above::FarAbove;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Margins")]
 pub struct BoundMargins {
-    /// The ratio of measured time to bound below which a row is reported. It is a little under 1, for clocks above
-    /// the rated ones and timer errors.
+    /// Rows are reported if their measured time divided by the bound is below this ratio. It is slightly below 1 to
+    /// allow for timer errors and clocks above the rated ones.
     reached: f64,
-    /// The least working set as a multiple of the L2 cache, for bounds that a cache can beat.
+    /// The minimum working set of a judged row, as a multiple of the L2 cache. It applies to bounds that a cache can
+    /// beat.
     caches: f64,
-    /// The ratio of measured time to the bound of the data beyond a whole cache, below which no cache explains the
-    /// time.
+    /// A cache cannot explain a measured time that is below this share of the reduced bound, which covers only the data
+    /// beyond one full cache.
     past_cache: f64,
 }
 
@@ -38,19 +39,19 @@ struct BelowRow {
     /// Measured time divided by the bound.
     ratio: f64,
     row: usize,
-    /// True if only an error explains the time.
+    /// True if the time can only be explained by an error of the measurement.
     certain: bool,
 }
 
-/// Rows below a bound, the lowest first.
+/// The rows that are faster than a bound allows, in ascending order of measured time divided by bound.
 struct RowsBelowBound<'a> {
     bound: &'a Bound,
     rows: Vec<BelowRow>,
 }
 
 impl Judge for BoundMargins {
-    /// Reports rows below a bound of the table. It is an error if only an error can explain the time of some of them,
-    /// else a warning.
+    /// Reports rows that are faster than a bound of the table allows. The severity is an error if some times can only
+    /// be explained by an error of the measurement, otherwise a warning.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let mut below = Vec::new();
         for bound in &rows.spec.bounds {
@@ -121,14 +122,14 @@ impl BoundMargins {
         Ok(Some(RowsBelowBound { bound, rows: found }))
     }
 
-    /// Returns true if a measured time is below a bound, both in ms. False for times of zero and less, which the rule
-    /// latency-not-positive reports, for unknown bounds (NaN) and for negative ones.
+    /// Returns true if a measured time in ms is below a bound in ms. Returns false for times of zero or less, which the
+    /// rule latency-not-positive reports, and for bounds that are negative or unknown (NaN).
     fn is_below(&self, measured: f64, bounding: f64) -> bool {
         (measured > 0.0) & (bounding > 0.0) & (measured / bounding < self.reached)
     }
 }
 
-/// Returns the severity of rows below a bound.
+/// Returns the severity for rows below a bound. `certain` is true if some times can only be explained by an error.
 fn grade(rows: &RowContext<'_>, certain: bool) -> Severity {
     if certain { rows.rule.severity } else { rows.rule.severity.at_most(Severity::Warning) }
 }
@@ -151,13 +152,13 @@ fn finding(rows: &RowContext<'_>, below: &[RowsBelowBound<'_>]) -> Option<Findin
 }
 
 impl<'a> RowsBelowBound<'a> {
-    /// Returns the rows with their grades.
+    /// Returns the rows below the bound, each with its severity.
     fn hits(&self, rows: &RowContext<'_>) -> impl Iterator<Item = RowHit> {
         let grade = grade(rows, self.certain());
         self.rows.iter().map(move |below| RowHit { row: below.row, grade })
     }
 
-    /// Returns the bound with only its rows in a part; `None` if none of its rows is in the part.
+    /// Returns the bound with those of its rows that are in `part`; `None` if none of them is.
     fn within(&self, part: &HitPart<'_>) -> Option<Self> {
         let rows: Vec<_> = self.rows.iter().copied().filter(|r| part.has(r.row)).collect();
         if rows.is_empty() {

@@ -47,7 +47,8 @@ impl RepeatCause {
         }
     }
 
-    /// The clause of the finding's message; `not_known` ends a sentence on an unknown column.
+    /// Returns the clause that adds the cause to the finding's message. `not_known` is the end of a sentence about an
+    /// unknown column.
     pub(super) fn say(&self, differs: &[String], not_known: &str) -> String {
         let columns = differs.join(", ");
         match self {
@@ -78,7 +79,7 @@ fn models(rows: &RowContext<'_>, groups: &[KeyCopies]) -> Vec<String> {
     named.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The largest number of groups whose copies are compared column by column.
+/// The maximum number of repeated keys whose copies are compared column by column.
 pub(super) const LOOKED_AT: usize = 1000;
 
 /// A repeated key with all rows that have it, in file order.
@@ -87,14 +88,14 @@ pub(super) struct KeyCopies {
     /// The slowest copy divided by the fastest, for the latency column that differs most.
     pub spread: f64,
     pub conflict: bool,
-    /// True if the copies differ by more than 99 of 100 honest reruns do.
+    /// True if the copies differ by more than 99 % of reruns do.
     pub beyond_noise: bool,
-    /// True if each copy belongs to another sweep and these sweeps meet by design.
+    /// True if each copy belongs to another sweep and these sweeps overlap by design.
     pub by_design: bool,
 }
 
 impl KeyCopies {
-    /// Returns true if the copies are in conflict and differ by more than reruns do.
+    /// Returns true if the copies contradict each other and differ by more than reruns do.
     pub(crate) fn matters(&self) -> bool {
         self.conflict && self.beyond_noise
     }

@@ -17,17 +17,19 @@ use crate::specs::{ColumnKind, ColumnSpec, NoiseBands, Serves};
 
 pub(crate) use self::cause::CopySpread;
 
-/// Limits from which on copies of a key contradict each other.
+/// The limits for copies of a key that contradict each other.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Conflict {
-    /// The slowest copy divided by the fastest, less 1.
+    /// Copies contradict each other if the slowest divided by the fastest exceeds 1 by more than this.
     spread: f64,
-    /// Latency in ms below which the timer's resolution explains a spread.
+    /// Copies contradict each other only if the slowest takes at least this many ms. Below, the timer's resolution
+    /// explains the difference.
     floor_ms: f64,
-    /// Number of keys with contradicting copies from which on the finding is an error instead of a warning.
+    /// At least this many keys with contradicting copies make the finding an error instead of a warning.
     keys: usize,
-    /// The largest share of keys with contradicting copies that sweeps may have which overlap by design.
+    /// The maximum share of contradictions among the keys that sweeps repeat by design. If the share is larger, these
+    /// contradictions count as conflicts.
     coexist: f64,
 }
 

@@ -14,11 +14,11 @@ use crate::specs::{ColumnKind, ColumnSpec, IDENTITY, StoredType, TableSpec, meas
 
 mod stored;
 
-/// The largest number of columns in the message; the evidence lists all.
+/// The maximum number of columns that a message lists. The finding's evidence lists all columns.
 const SHOWN: usize = 30;
 
-/// The least number of tables of the same name that must name an operation before a table with another one is
-/// reported.
+/// At least this many other tables of the same name must share an operation. Only then is a table with another
+/// operation reported.
 const SHARED: usize = 3;
 
 /// The check for columns that are missing, unknown or of the wrong type.
@@ -38,7 +38,7 @@ impl Judge for HeaderCheck {
         Ok(wholes(found))
     }
 
-    /// Tables whose rows name an operation that no other table of the name has.
+    /// Reports tables whose rows name an operation that no other table of the same name has.
     fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
         let mut tables: BTreeMap<&str, usize> = BTreeMap::new();
         for name in at.sketched().flat_map(|(_, sketch)| &sketch.names.operations) {
@@ -48,8 +48,8 @@ impl Judge for HeaderCheck {
     }
 }
 
-/// Returns the finding on a table whose operations no other table names, if enough others share one. `tables` has the
-/// number of tables that name each operation.
+/// Returns a finding if no other table has an operation of this table although enough others share one. `tables` has
+/// the number of tables that name each operation.
 fn operation(
     rule: RuleHead<'_>,
     at: &CrossContext<'_>,
@@ -76,7 +76,8 @@ fn operation(
     Some(finding.rows(own.rows).parts(named.iter().map(|name| format!("op_name {name}"))))
 }
 
-/// One finding with all faults of the columns; its severity is that of the worst. `None` if there are none.
+/// Returns one finding with all faults of the table's columns; `None` without faults. Its severity is that of the worst
+/// fault.
 fn columns(rows: &RowContext<'_>) -> Option<Finding> {
     let spec = rows.spec;
     if spec.inferred {
@@ -120,8 +121,8 @@ fn columns(rows: &RowContext<'_>) -> Option<Finding> {
     Some(finding.parts(&all).evidence("columns", all))
 }
 
-/// Errors and warnings about columns that are missing, unknown or of the wrong type, as clauses. Columns that the
-/// loader cannot open are reported by another function.
+/// Returns errors and warnings about columns that are missing, unknown or of the wrong type, each as a clause. Columns
+/// that the loader cannot open are reported by `unopened`.
 fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<String>) {
     let (mut errors, mut warnings) = (Vec::new(), Vec::new());
     for column in &spec.columns {
@@ -174,7 +175,7 @@ fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<Stri
     (errors, warnings)
 }
 
-/// An info on the identity columns that a table lacks although it has a sidecar; `None` if it lacks none.
+/// Returns an info on the identity columns that a table with a sidecar lacks; `None` if it has all of them.
 fn without_identity(rows: &RowContext<'_>) -> Option<Finding> {
     rows.meta().filter(|_| !rows.spec.inferred)?;
     let identity = rows.spec.identity.iter().map(String::as_str);
@@ -186,7 +187,8 @@ fn without_identity(rows: &RowContext<'_>) -> Option<Finding> {
     (!missing.is_empty()).then_some(finding)
 }
 
-/// The columns that the spec does not have, each with the missing column that it may be meant for.
+/// Returns the columns that the spec does not have. Each is paired with the missing column of which it may be a
+/// misspelling.
 fn unknown_names<'r>(rows: &RowContext<'r>) -> Vec<(&'r str, Option<&'r str>)> {
     let spec = rows.spec;
     let all = spec.columns.iter().map(|column| column.name.as_str()).chain(IDENTITY);
@@ -234,7 +236,7 @@ fn is_nested(rows: &RowContext<'_>, name: &str) -> bool {
     stored.is_some_and(StoredType::is_nested)
 }
 
-/// Says what is judged of a table without a spec.
+/// Returns the message for a table without a spec. It states the remaining checks.
 fn no_spec(spec: &TableSpec) -> String {
     let measured: Vec<String> =
         spec.measures().map(|(name, unit)| format!("{name} in {}", unit.name())).collect();
@@ -253,8 +255,8 @@ fn no_spec(spec: &TableSpec) -> String {
     )
 }
 
-/// The name of a column that should hold numbers, and its first rows whose cells are not numbers: one such cell turns
-/// the whole column into text. `None` for other columns.
+/// Returns the name of a number column that was read as text, and its first rows whose cells are not numbers. One such
+/// cell turns the whole column into text. `None` for other columns.
 fn texts<'a>(rows: &RowContext<'_>, spec: &'a ColumnSpec) -> Option<(&'a str, Vec<usize>)> {
     let Some(Column::Text { codes, dict, .. }) = rows.column(&spec.name) else { return None };
     if spec.kind == ColumnKind::Text {

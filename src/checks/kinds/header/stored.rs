@@ -8,8 +8,8 @@ use crate::checks::context::RowContext;
 use crate::database::table::{Column, StoredAs};
 use crate::specs::{ColumnKind, StoredType, TableSpec};
 
-/// The reasons why the loader cannot open a table or reads wrong columns of it: nested columns, and codecs and types
-/// that it does not know. One clause each.
+/// Returns the reasons why the loader cannot open a table or reads wrong columns of it, one clause each: nested
+/// columns, unknown codecs and unknown types.
 pub(super) fn unopened(rows: &RowContext<'_>) -> Vec<String> {
     let Some(stored) = &rows.whole().stored else { return Vec::new() };
     // Tables of other layouts have other loaders.
@@ -26,8 +26,8 @@ pub(super) fn unopened(rows: &RowContext<'_>) -> Vec<String> {
     faults
 }
 
-/// Nested columns. The loader numbers the parts of all columns, and then takes these numbers for those of whole
-/// columns.
+/// Returns a clause for each nested column. The loader counts the parts of nested columns as columns, and then reads
+/// wrong columns.
 fn nested(stored: &StoredAs) -> Vec<String> {
     let nested = stored.types.iter().filter(|(_, stored)| stored.is_nested());
     let shown = |(name, stored): &(String, StoredType)| {
@@ -41,7 +41,7 @@ fn nested(stored: &StoredAs) -> Vec<String> {
     nested.map(|column| shown(column) + why).collect()
 }
 
-/// Columns of the key and the measurements whose numbers or texts are stored in a type that the loader does not read.
+/// Returns clauses on columns of the key and measurements whose storage type the loader does not read.
 fn types(rows: &RowContext<'_>, stored: &StoredAs) -> Vec<String> {
     let (spec, loader) = (rows.spec, &rows.specs.loader);
     let identity = spec.identity.iter().map(|name| (name.as_str(), ColumnKind::Text));
@@ -63,7 +63,7 @@ fn types(rows: &RowContext<'_>, stored: &StoredAs) -> Vec<String> {
     faults.into_iter().map(said).collect()
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins texts as a list: `a`, `a and b` or `a, b and c`.
 fn listed(all: &[impl Display]) -> String {
     let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
     match texts.split_last() {
@@ -72,7 +72,7 @@ fn listed(all: &[impl Display]) -> String {
     }
 }
 
-/// Returns true for a column that the loader reads: one of its key, its filters, its latency or another measurement.
+/// Returns true for a column that the loader reads: a column of the key, of the filters, or a measurement.
 pub(super) fn is_read(spec: &TableSpec, name: &str) -> bool {
     spec.reads(name) || matches!(spec.kind(name), Some(ColumnKind::Measure(_)))
 }

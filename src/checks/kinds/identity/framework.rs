@@ -10,8 +10,8 @@ use crate::base::words::plural_verb;
 use crate::checks::{CheckInputs, Judge, Judged, RowContext};
 use crate::findings::Hits;
 
-/// Names that rows of a backend's directory may carry, whatever their case; a backend that is not
-/// listed is known by its own name.
+/// The framework names that rows in a backend's directory may have, ignoring case. A backend that is not listed has
+/// only its own name.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameworkNames {

@@ -18,7 +18,8 @@ pub(super) use self::version::same_version;
 /// The largest number of names in a finding's evidence. A damaged column may have another name in each row.
 const MOST_NAMES: usize = 1000;
 
-/// Returns true if a framework's name is a backend's, or has it as one part: `wideep_sglang`, `vllm_xpu`.
+/// Returns true if a framework's name is the backend's, or contains it between underscores: `wideep_sglang`,
+/// `vllm_xpu`.
 pub(super) fn names_backend(framework: &str, backend: &str) -> bool {
     framework.eq_ignore_ascii_case(backend)
         || framework.split('_').any(|part| part.eq_ignore_ascii_case(backend))
@@ -29,12 +30,12 @@ pub(super) fn in_directory_of(backend: &str) -> String {
     format!(" in a directory of {backend}")
 }
 
-/// The inputs of the checks in this folder: the columns of origin.
+/// Returns the inputs of the checks on the origin of rows: device, framework and version.
 fn origin() -> CheckInputs {
     CheckInputs::of(&[Input::Origin])
 }
 
-/// The rows of a table by the name in a text column; nulls are counted separately.
+/// The names in a text column: the code of each row, and the number of rows per name. Nulls are counted separately.
 struct RowsByName<'a> {
     codes: &'a [u32],
     names: Vec<(&'a str, usize)>,
@@ -58,8 +59,8 @@ impl<'a> RowsByName<'a> {
         Some(Self { codes, names, nulls: *nulls })
     }
 
-    /// Creates the hit on rows that have a null or a name for which `wrong` is true; `None` without such rows. `say`
-    /// describes names and the number of rows.
+    /// Creates the hit on rows whose name is null or for which `wrong` is true; `None` without such rows. `say` creates
+    /// the message from the names and the number of rows.
     fn hit<'v>(
         self,
         rows: &'v RowContext<'v>,
@@ -96,8 +97,8 @@ impl<'a> RowsByName<'a> {
         })
     }
 
-    /// A warning on the rows whose names this program does not know: those for which `is_new` is true. `None` without
-    /// such rows. `place` is appended to the names.
+    /// Creates a warning on the rows whose name this program does not know, as `is_new` decides; `None` without such
+    /// rows. `place` is appended to the names in the message.
     fn novelty<'v>(
         &self,
         rows: &'v RowContext<'v>,
@@ -123,7 +124,7 @@ impl<'a> RowsByName<'a> {
         })
     }
 
-    /// The number of given rows that have each name.
+    /// Counts the given rows by name.
     fn rows_by_name(&self, rows: &[usize]) -> BTreeMap<&'a str, usize> {
         // Names are few and rows many, so codes are counted.
         let mut counts: BTreeMap<u32, usize> = BTreeMap::new();

@@ -18,9 +18,10 @@ use crate::findings::{Hit, Severity};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VersionNames {
-    /// Names that state no version on purpose: the rows are a kernel's, not a framework's.
+    /// Values of the version column that intentionally do not state a version, because the rows measure a kernel and
+    /// not a framework.
     versionless: Vec<String>,
-    /// Globs of builds that lost their version, such as those of a clone without tags.
+    /// Globs of version names that builds without a version have, such as builds of a clone without tags.
     untagged: Vec<String>,
 }
 

@@ -12,10 +12,10 @@ use crate::findings::{Hits, SliceEvidence, wholes};
 /// The check for tables in which only some rows have a power reading.
 pub(crate) struct PartialPower;
 
-/// The rows of a slice, with and without power.
+/// The number of rows of a slice, and of those with a power reading.
 #[derive(Default)]
 struct SliceRows {
-    /// Number of one row of the slice, from which the slice is named.
+    /// The index of the slice's first row, whose key names the slice.
     first: usize,
     rows: usize,
     measured: usize,
@@ -62,7 +62,7 @@ impl Judge for PartialPower {
     }
 }
 
-/// Says how many rows have power, and which slices lack most of it.
+/// Returns a message with the number of rows that have power, and with the slices that lack the most readings.
 fn said(short: &[(Slice, &SliceRows)], slices: usize, measured: usize, rows: usize) -> String {
     const SHOWN: usize = 3;
     if measured == 0 {

@@ -19,29 +19,30 @@ use crate::database::table::NumberedRows;
 use crate::findings::{Hits, Severity};
 use crate::specs::system::POWER;
 
-/// The least number of readings in the sample of a large slice that is judged first.
+/// The minimum sample of a large slice, in readings. The sample is judged before the whole slice.
 const SAMPLE: usize = 64;
 
 /// Limits beyond which power readings cannot come from a meter.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PowerSigns {
-    /// The least number of readings of a slice that is judged.
+    /// A slice is judged if it has at least this many readings.
     readings: usize,
-    /// The share of a slice's readings that have the same value from which on they are reported.
+    /// A slice is reported if at least this share of its readings has the same value.
     one_value: f64,
-    /// The least standard deviation of the logarithms of a slice's readings.
+    /// The minimum standard deviation of the logarithms of a slice's readings. Below, the readings are reported as
+    /// flat.
     flat: f64,
     /// The conditions under which the readings of a slice may be flat.
     cap: PowerCap,
-    /// The share of the power limit below which the median of a slice's readings is taken for kilowatts.
+    /// The readings of a slice are taken for kilowatts if their median is below this share of the power limit.
     kilowatts: f64,
-    /// The share of the power limit that at least one in a hundred of a table's readings must reach.
+    /// A table is reported unless more than 1 % of its readings reach this share of the power limit.
     idle: f64,
-    /// The least number of readings of a table that is judged for randomness.
+    /// A table is tested for random readings if it has at least this many readings.
     series_readings: usize,
-    /// The largest ratio of the distance between neighbours to that between any two rows. It is measured along the
-    /// axis on which neighbours are nearest.
+    /// Readings are random if the median distance between neighbours exceeds this ratio to the distance between
+    /// unrelated rows. The axis with the nearest neighbours counts.
     chance: f64,
 }
 
@@ -50,13 +51,13 @@ pub struct PowerSigns {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PowerCap {
-    /// The least share of the power limit that the median of the readings reaches.
+    /// The minimum median of a slice's readings, as a share of the power limit.
     share: f64,
-    /// The least latency in ms of each of the sizes.
+    /// The minimum latency in ms of every row of the slice.
     small_ms: f64,
 }
 
-/// A fault of readings in words, and the rows that show it.
+/// A fault of power readings: its description, the rows that show it, and its severity.
 struct PowerSign {
     says: &'static str,
     rows: Vec<usize>,
@@ -66,13 +67,13 @@ struct PowerSign {
 /// The readings of a table that are above zero.
 struct PowerReadings<'a> {
     readings: Readings<'a>,
-    /// Numbers of the rows with a reading, ascending.
+    /// Indices of the rows with a reading above zero, ascending.
     rows: Vec<usize>,
     rating: Option<f64>,
 }
 
 impl Judge for PowerSigns {
-    /// One finding for each sign in a table, on the rows that show it.
+    /// Returns one hit for each kind of implausible power in a table.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let Some(readings) = Readings::of(rows) else { return Ok(Hits::new()) };
         let is_read = |row: &usize| {
@@ -153,8 +154,8 @@ impl PowerSigns {
         (deviation_of_logs(&power) < self.flat && !is_capped).then_some((says, severity))
     }
 
-    /// Returns true if a sample of a large slice is plausible by twice the required margins; nearly every slice ends
-    /// here. False for small slices.
+    /// Returns true if a sample of a large slice is plausible by twice the required margins, as nearly every slice is.
+    /// Returns false for small slices.
     fn is_metered(&self, table: &PowerReadings<'_>, slice: &[usize]) -> bool {
         let step = slice.len() / SAMPLE;
         if step < 4 {
@@ -208,9 +209,9 @@ struct ReadingDistances<'a> {
     table: &'a PowerReadings<'a>,
     /// The readings by row; NaN where there is none.
     power: Vec<f64>,
-    /// The least number of pairs of which a median is taken.
+    /// The minimum number of pairs for a median.
     least: usize,
-    /// The result of [`Self::far`].
+    /// The cached result of [`Self::far`].
     far: OnceCell<f64>,
 }
 
@@ -221,8 +222,8 @@ impl<'a> ReadingDistances<'a> {
         Self { table, power, least, far: OnceCell::new() }
     }
 
-    /// The median distance of pairs of rows, in logarithms and divided by that of unrelated rows; `None` for too few
-    /// pairs.
+    /// Returns the median distance of pairs of rows divided by that of unrelated rows. Both are logarithms. `None` if
+    /// there are too few pairs.
     fn median(&self, pairs: impl Iterator<Item = [usize; 2]>) -> Option<f64> {
         let power = |row: usize| self.power.get(row).copied().unwrap_or(f64::NAN);
         let near = pairs.map(|[a, b]| ratio_up(power(a), power(b)));
@@ -230,7 +231,7 @@ impl<'a> ReadingDistances<'a> {
         (near.len() >= self.least).then(|| median_log(&mut near) / self.far())
     }
 
-    /// The median distance of rows that are half a table apart from each other, in logarithms.
+    /// Returns the logarithm of the median distance between unrelated rows, which are far from each other in the table.
     fn far(&self) -> f64 {
         *self.far.get_or_init(|| {
             let rows = &self.table.rows;
@@ -249,7 +250,7 @@ fn ratio_up(a: f64, b: f64) -> f64 {
     (a / b).max(b / a)
 }
 
-/// Returns the median of logarithms: the logarithm of the median, which takes one logarithm instead of millions.
+/// Returns the median of the values' logarithms. It is computed as the logarithm of the median, which is faster.
 fn median_log(all: &mut [f64]) -> f64 {
     upper_median(all).ln()
 }
@@ -273,12 +274,12 @@ impl PowerReadings<'_> {
         self.readings.power[row]
     }
 
-    /// A row's power limit in watts, or the GPU's rating if the row has none; `None` without both.
+    /// Returns a row's power limit in watts, or the GPU's rating if the row has no limit; `None` if both are missing.
     fn limit(&self, row: usize) -> Option<f64> {
         self.readings.limit(row, self.rating)
     }
 
-    /// The power of each row divided by its limit; rows without a limit are left out.
+    /// Returns the power of each row as a share of its power limit; rows without a limit are left out.
     fn shares(&self, rows: &[usize]) -> Vec<f64> {
         rows.iter().filter_map(|row| Some(self.power(*row) / self.limit(*row)?)).collect()
     }

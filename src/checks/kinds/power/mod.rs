@@ -13,7 +13,7 @@ use crate::base::stats::upper_median;
 use crate::checks::context::RowContext;
 use crate::database::table::Column;
 
-/// The power columns of a table, in watts, one value a row.
+/// The power columns of a table, in watts, with one value per row.
 struct Readings<'a> {
     column: &'a Column,
     /// The readings by row; NaN if there is none.
@@ -22,15 +22,15 @@ struct Readings<'a> {
 }
 
 impl<'a> Readings<'a> {
-    /// None of a table without power.
+    /// Returns the power columns of a table; `None` if the table has no power.
     fn of(rows: &RowContext<'a>) -> Option<Self> {
         let column = rows.column("power")?;
         let limit = rows.column("power_limit").map(|limit| limit.numbers(rows.count));
         Some(Self { column, power: column.numbers(rows.count), limit })
     }
 
-    /// Returns true if a row has a reading. A null is not a reading, nor is zero with a limit of zero: collectors
-    /// without a meter write that pair.
+    /// Returns true if a row has a reading. A null is not a reading. A zero with a limit of zero is not a reading
+    /// either: collectors without a meter write this pair.
     fn measured(&self, row: usize) -> bool {
         let is_unread =
             self.power[row] == 0.0 && self.limit.as_ref().is_some_and(|limit| limit[row] == 0.0);
@@ -39,8 +39,8 @@ impl<'a> Readings<'a> {
         !is_unread && !is_null()
     }
 
-    /// Returns true if the limits are 1,000 times the GPU's `rating` and the readings above it: the table is in
-    /// milliwatts, as NVML answers.
+    /// Returns true if the table is in milliwatts, as NVML reports power: its limits are 1,000 times the GPU's `rating`
+    /// in watts, and its readings exceed the rating.
     fn are_in_milliwatts(&self, rating: Option<f64>) -> bool {
         /// The largest difference between a stated limit and the card's rating, as a share of the rating.
         const TOLERANCE: f64 = 0.05;
@@ -53,7 +53,7 @@ impl<'a> Readings<'a> {
             && upper_median(&mut power) > rating
     }
 
-    /// A row's limit, or the GPU's `rating` if the row has none; `None` without both.
+    /// Returns a row's power limit in watts, or the GPU's `rating` if the row has no limit; `None` if both are missing.
     fn limit(&self, row: usize, rating: Option<f64>) -> Option<f64> {
         let limit = self.limit.as_ref().map(|limit| limit[row]);
         limit.filter(|limit| limit.is_finite() && *limit > 0.0).or(rating)

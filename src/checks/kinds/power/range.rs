@@ -11,10 +11,10 @@ use crate::database::catalog::Format;
 use crate::findings::{EXAMPLES, Hits, Severity, wholes};
 use crate::specs::system::POWER;
 
-/// The columns that show what is wrong.
+/// The columns that the examples of a finding show.
 const COLUMNS: &[&str] = &["power", "power_limit"];
 
-/// The largest amount by which a power reading may exceed its limit.
+/// The limit for power readings above the power limit.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Meter")]
@@ -24,8 +24,8 @@ pub struct PowerMeter {
 }
 
 impl Judge for PowerMeter {
-    /// Reports readings that cannot be a power or exceed the limit. If all of them are zeros in rows whose time is
-    /// zero, too, the hit is an info. Nulls are reported if the loader refuses them.
+    /// Reports readings that cannot be a power or exceed the limit. The hit is an info if each of these readings is a
+    /// zero in a row whose time is zero, too. Nulls are reported if the loader refuses them.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let Some(readings) = Readings::of(rows) else {
             return Ok(Hits::new());

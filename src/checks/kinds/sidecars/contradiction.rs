@@ -10,11 +10,11 @@ use crate::checks::{CheckInputs, DirContext, Found, Input, Item, Judge, RowConte
 use crate::database::sidecar::Meta;
 use crate::findings::{Finding, Severity, wholes};
 
-/// The names of directories that are backends.
+/// The names of backends: frameworks and libraries.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Frameworks {
-    /// Frameworks. The name of one in the directory of another backend is a contradiction.
+    /// Names of frameworks. In a directory of one of them, a sidecar that names another framework is a contradiction.
     frameworks: Vec<String>,
     /// Libraries, such as NCCL, which any framework may measure.
     libraries: Vec<String>,
@@ -25,7 +25,7 @@ impl Judge for Frameworks {
         CheckInputs::of(&[Input::VersionDirs])
     }
 
-    /// A sidecar that says another framework, version or set of tables than its directory.
+    /// Reports a sidecar that states another framework, version or set of tables than its directory has.
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
         if let Item::Report(at) = item {
             return report::contradiction(rule, at);
@@ -76,14 +76,15 @@ impl Frameworks {
     }
 }
 
-/// A clause on the sidecar's version; `None` if it is the directory's.
+/// Returns a clause on the sidecar's version if it is not the directory's version; `None` otherwise.
 fn other_version(meta: &Meta, at: &DirContext<'_>) -> Option<String> {
     let (version, dir) = (&meta.runtime.version, &at.dir.place.version);
     let is_own = same_version(version, dir) || meta.runtime.is_build(dir);
     (!is_own).then(|| format!("it names the version {version}, but its directory is {dir}"))
 }
 
-/// Clauses on tables in a sidecar that its directory or the sidecar's own numbers contradict.
+/// Returns clauses on the tables of a sidecar that have no file, or whose row counts in the sidecar contradict each
+/// other.
 fn contradictions(meta: &Meta, at: &DirContext<'_>) -> Vec<String> {
     let mut wrong = Vec::new();
     let has = |table: &String| at.dir.tables.iter().any(|i| &at.catalog.tables[*i].table == table);
@@ -105,7 +106,7 @@ fn contradictions(meta: &Meta, at: &DirContext<'_>) -> Vec<String> {
     wrong
 }
 
-/// The finding on a table whose number of rows differs from the sidecar's; `None` if it does not.
+/// Returns a finding if a table's number of rows differs from the number in the sidecar; `None` otherwise.
 fn row_count(rows: &RowContext<'_>) -> Option<Finding> {
     let meta = rows.meta()?;
     let table = rows.file.table.as_str();

@@ -17,7 +17,7 @@ use crate::findings::{Finding, Severity, wholes};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KnownSidecar {
-    /// The version of the loader that these values are from, and its date.
+    /// The version of the loader that reads these fields and values, and the loader's date.
     source: String,
     schema_versions: Vec<i64>,
     provenances: Vec<String>,
@@ -66,8 +66,8 @@ impl Judge for KnownSidecar {
 }
 
 impl KnownSidecar {
-    /// Clauses on fields and values that the loader is not known to read, and on required fields that a sidecar
-    /// lacks, by the name of the novelty.
+    /// Returns clauses on unknown fields and values, and on required fields that a sidecar lacks. The key of each group
+    /// of clauses is a text that names the unknown thing.
     fn unknown_in(&self, meta: &Meta) -> BTreeMap<String, Vec<String>> {
         let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut add = |name: &str, place: &str, value: &str, known: &[String]| {
@@ -97,7 +97,7 @@ impl KnownSidecar {
         wrong
     }
 
-    /// The fields that schema 2 requires and that a sidecar lacks, each with a clause.
+    /// Returns the fields that schema 2 requires but a sidecar lacks, each with a clause for the message.
     fn missing_in(&self, sidecar: &Value) -> Vec<(String, String)> {
         let mut wrong = Vec::new();
         let tables = sidecar.get("tables").and_then(Value::as_object);
@@ -113,7 +113,7 @@ impl KnownSidecar {
     }
 }
 
-/// The required fields that a mapping lacks or that are empty, each with a clause.
+/// Returns the required fields that are missing or empty in a mapping, each with a clause for the message.
 fn missing(required: &[String], place: &str, found: &Value) -> Vec<(String, String)> {
     let is_missing = |name: &&String| match found.get(name.as_str()) {
         None | Some(Value::Null) => true,

@@ -46,7 +46,7 @@ pub(super) fn unreadable(rule: RuleHead<'_>, at: &ProfileContext<'_>) -> Found {
 }
 
 impl<'a> ProfileContext<'a> {
-    /// A clause on a pinned file that is missing or does not have `digest`; `None` if it is right.
+    /// Returns a clause if a pinned file is missing or its SHA-256 is not `digest`; `None` otherwise.
     fn unmet(&self, pinned: &PinnedFile, digest: &str) -> Option<String> {
         let catalog = self.state.catalog;
         let beside = catalog.other_files.iter();
@@ -72,8 +72,9 @@ impl<'a> ProfileContext<'a> {
         }
     }
 
-    /// Clauses on files below a document's folder that the document lists and whose SHA-256 no document lists.
-    /// Profiles of one folder may list files of the same name, each in its own document.
+    /// Returns clauses on files whose SHA-256 differs from the listed one. Judges only files below the document's
+    /// folder that the document lists. Several profiles of a folder may list files of the same name with different
+    /// digests; a file may match any of them.
     fn other_files(&self, document: &Profile) -> Vec<String> {
         let State { catalog, source, .. } = self.state;
         let tables = catalog.tables.iter().map(|table| &table.entry);
@@ -102,7 +103,7 @@ impl<'a> ProfileContext<'a> {
         if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
     }
 
-    /// Returns true if a file has a digest, or if its bytes are not in the clone.
+    /// Returns true if the SHA-256 of a file is `digest`, or if the file's bytes are not in the clone.
     fn has(&self, entry: &Entry, digest: &str) -> bool {
         let source = self.state.source;
         let own = source.read(entry).ok().filter(|_| !source.is_in_lfs(&entry.path));
@@ -178,7 +179,7 @@ impl<'a> ProfileContext<'a> {
     }
 }
 
-/// The first digits of a digest, for people.
+/// Returns the first digits of a digest, for messages.
 fn short(digest: &str) -> &str {
     const DIGITS: usize = 12;
     digest.get(..DIGITS).unwrap_or(digest)

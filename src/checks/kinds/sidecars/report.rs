@@ -6,7 +6,7 @@ use crate::checks::{Found, RuleHead};
 use crate::database::collection_report::{CollectionReport, ReportedTable};
 use crate::database::source::Entry;
 
-/// Returns a finding with all that a report contradicts.
+/// Returns one finding with all contradictions of a collection report.
 pub(super) fn contradiction(rule: RuleHead<'_>, at: &ReportContext<'_>) -> Found {
     let Ok(report) = &at.report else { return Found::new() };
     let mut wrong: Vec<String> = place(at.entry, report).into_iter().collect();
@@ -23,13 +23,14 @@ pub(super) fn contradiction(rule: RuleHead<'_>, at: &ReportContext<'_>) -> Found
     rule.all_on_path(&at.entry.path, wrong).into_iter().collect()
 }
 
-/// Returns a finding on a report that cannot be read.
+/// Returns a finding on a collection report that cannot be read.
 pub(super) fn unreadable(rule: RuleHead<'_>, at: &ReportContext<'_>) -> Found {
     let why = at.report.as_ref().err();
     why.map(|why| rule.on_path(&at.entry.path, why.to_string())).into_iter().collect()
 }
 
-/// A clause on a system, backend or version that differs from that of the file's place; `None` if all are the same.
+/// Returns a clause if the report states another system, backend or version than the place of its file; `None`
+/// otherwise.
 fn place(entry: &Entry, report: &CollectionReport) -> Option<String> {
     let named = CollectionReport::named(entry);
     let own = format!("{}-{}", report.backend, report.version);
@@ -43,7 +44,7 @@ fn place(entry: &Entry, report: &CollectionReport) -> Option<String> {
     })
 }
 
-/// Clauses on numbers that a report states of a table and that contradict each other.
+/// Returns clauses on contradictions between the numbers of rows or of runs that a report states for one table.
 fn sums(name: &str, table: &ReportedTable) -> Vec<String> {
     let mut wrong = Vec::new();
     let measured = table.shards.iter().map(|shard| shard.source_rows).sum::<Option<u64>>();
@@ -62,7 +63,7 @@ fn sums(name: &str, table: &ReportedTable) -> Vec<String> {
     wrong
 }
 
-/// Clauses on differences between a table and what the report states of it.
+/// Returns clauses on differences between a table and its entry in the report.
 fn found(name: &str, table: &ReportedTable, at: &ReportContext<'_>) -> Vec<String> {
     let Some(found) = at.tables.get(name) else {
         return vec![format!("it describes {name}, which has no file")];

@@ -75,7 +75,7 @@ fn contradictions(rows: &RowContext<'_>, fields: &Map<String, Value>, seal: &Sea
     wrong
 }
 
-/// A clause on a field that has none of the values `any`; `None` if it has one of them.
+/// Returns a clause if the field `name` has none of the values `any`; `None` if it has one of them.
 fn other_value(fields: &Map<String, Value>, name: &String, any: &[Value]) -> Option<String> {
     let alike = |a: &Value, b: &Value| a == b || a.as_f64().is_some_and(|a| b.as_f64() == Some(a));
     let found = fields.get(name);
@@ -87,7 +87,7 @@ fn other_value(fields: &Map<String, Value>, name: &String, any: &[Value]) -> Opt
     Some(format!("{name} is {found}, not {}", wanted.join(" or ")))
 }
 
-/// A value for messages: a text as it is, the start of any other value's JSON.
+/// Formats a value for messages: a text unchanged, any other value as the start of its JSON.
 fn brief(value: &Value) -> String {
     const LONGEST: usize = 80;
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

@@ -11,7 +11,7 @@ use crate::checks::context::RowContext;
 use crate::checks::series::AxisSeries;
 use crate::database::table::{Column, Numbering};
 
-/// The number of points of an axis after which no further series is examined.
+/// Once this many points of an axis are collected, its further series are not examined.
 const POINTS: usize = 8192;
 
 /// Limits for a card that was slower or faster than the other cards that measured the table's rows.
@@ -20,27 +20,28 @@ const POINTS: usize = 8192;
 pub(super) struct CardLimits {
     /// The columns that name the card that measured a row.
     columns: Vec<String>,
-    /// The numbers of cards that a host has.
+    /// The possible numbers of cards in a host.
     hosts: Vec<usize>,
-    /// The least number of points of each card.
+    /// The minimum number of points that each card must have.
     points: usize,
-    /// The least median factor between a card's latencies and those of the other cards.
+    /// The minimum factor between the reported card's latencies and those of the other cards, as a median.
     factor: f64,
-    /// The largest median factor of each other card.
+    /// The maximum factor by which the latencies of each other card may differ, as a median.
     others: f64,
-    /// The least share of the card's points that differ by more than half of its factor (in logarithms), and of the
-    /// other cards' points that do not.
+    /// The minimum share of the card's points that differ by more than half of the card's factor (in logarithms). At
+    /// least the same share of the other cards' points must differ by less.
     share: f64,
-    /// The least share of a latency that arithmetic takes at the peak rate, for a row to be compared.
+    /// A row is compared if arithmetic at the peak rate takes at least this share of its latency.
     math: f64,
-    /// The least latency in ms of a compared row, if the table has no bound of arithmetic.
+    /// A row is compared if its latency is at least this many ms. This limit replaces `math` for tables without a bound
+    /// of arithmetic.
     floor_ms: f64,
 }
 
 /// A guess at which card measured which row.
 struct Cards<'a> {
     count: usize,
-    /// The column that names the card, with the card of each row; `None`: the cards take turns.
+    /// The name of the column that names the card, and the card of each row. `None` if the cards take turns row by row.
     column: Option<(&'a str, Vec<u32>)>,
 }
 
@@ -48,7 +49,7 @@ struct Cards<'a> {
 struct CardPoint {
     row: u32,
     size: f64,
-    /// The logarithm of the point's latency divided by that of the line between its neighbours.
+    /// The logarithm of the point's latency divided by the latency on the line between its neighbours.
     off: f64,
 }
 
@@ -79,7 +80,7 @@ impl CardLimits {
         Ok(worst.map(|(_, odd)| odd))
     }
 
-    /// For each row, whether its latency is long enough to depend on the card's clock.
+    /// Returns true for each row whose latency is long enough to depend on the card's clock.
     fn large(&self, rows: &RowContext<'_>, latency: &[f64]) -> Result<Vec<bool>, ExprError> {
         let Some(math) = rows.spec.bounds.iter().find(|bound| bound.name == "math") else {
             return Ok(latency.iter().map(|latency| *latency >= self.floor_ms).collect());
@@ -90,8 +91,8 @@ impl CardLimits {
         Ok(latency.iter().enumerate().map(is_large).collect())
     }
 
-    /// The possible assignments of rows to cards: by each column that names cards, and in turns for each number of
-    /// cards.
+    /// Returns the possible assignments of rows to cards: one for each column that names cards, and one for each
+    /// possible number of cards that take turns.
     fn cards<'a>(&'a self, rows: &'a RowContext<'_>) -> impl Iterator<Item = Cards<'a>> {
         let named = self.columns.iter().filter_map(|name| {
             let mut numbering = Numbering::default();
@@ -108,15 +109,15 @@ impl CardLimits {
         named.filter(|cards| cards.count > 1).chain(turns)
     }
 
-    /// The number of the card whose median differs most; `None` if it does not differ enough to be confirmed.
+    /// Returns the index of the card whose median differs most; `None` if it does not differ enough to be confirmed.
     fn first(&self, cards: &Cards<'_>, points: &[CardPoint]) -> Option<u32> {
         let medians = cards.medians(points, self.points)?;
         let most = (0_u32..).zip(medians).max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
         (most.1.abs() >= 0.7 * self.factor.ln()).then_some(most.0)
     }
 
-    /// Compares a card's rows with the line between rows of the other cards. Returns the logarithm of its factor, and
-    /// its description; `None` if it is not odd.
+    /// Compares a card's rows with the line between rows of the other cards. Returns the logarithm of the card's factor
+    /// and the card's description; `None` if the card does not differ enough.
     fn confirmed(
         &self,
         cards: &Cards<'_>,
@@ -153,7 +154,7 @@ impl Cards<'_> {
         }
     }
 
-    /// The median [`SeriesPoint::off`] of each card; `None` if a card has fewer than `least` points.
+    /// Returns the median [`CardPoint::off`] of each card; `None` if a card has fewer than `least` points.
     fn medians(&self, points: &[CardPoint], least: usize) -> Option<Vec<f64>> {
         let mut offs: Vec<Vec<f64>> = vec![Vec::new(); self.count];
         for point in points {
@@ -163,7 +164,8 @@ impl Cards<'_> {
         offs.into_iter().map(median).collect()
     }
 
-    /// Describes a card that differs. `off` is the logarithm of its factor, `others` the largest of the other cards.
+    /// Describes a card that differs. `off` is the logarithm of its factor. `others` is the largest logarithm of
+    /// another card's factor.
     fn says(&self, card: u32, off: f64, others: f64, axis: &AxisSeries, rows: usize) -> OddSlice {
         let rows: Vec<usize> = (0..rows).filter(|row| self.of(*row as u32) == card).collect();
         let which = match &self.column {
@@ -185,9 +187,9 @@ impl Cards<'_> {
     }
 }
 
-/// Returns the large points of an axis that have two neighbours outside `skipped`, with their distance from the line
-/// between these. From each distance the median of those of the same size outside `skipped` is subtracted, so that the
-/// steps of a kernel cancel. Sizes with few points are left out.
+/// Returns the large points of an axis that have two neighbours outside `skipped`. Each point has its distance from the
+/// line between these neighbours. The median distance of points of the same size outside `skipped` is subtracted, so
+/// that the steps of a kernel cancel. Sizes with few points are left out.
 fn points(
     axis: &AxisSeries,
     latency: &[f64],

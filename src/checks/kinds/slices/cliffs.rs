@@ -14,22 +14,22 @@ use crate::checks::context::RowContext;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CliffLimits {
-    /// The least number of series that end at one size.
+    /// The minimum number of series that end at the same size.
     series: usize,
-    /// The least median factor between the last latency and the predicted one.
+    /// The minimum median of the factors between the last latency of a series and the predicted one.
     factor: f64,
-    /// The least lower quartile of this factor.
+    /// The minimum lower quartile of the factors between the last latency of a series and the predicted one.
     quartile: f64,
-    /// The least growth of longer series after the same step, from which on the step is not a cliff.
+    /// A step is not a cliff if longer series still grow by at least this factor after the same step.
     grows: f64,
 }
 
 /// The last point of a series.
 struct SeriesEnd {
     row: u32,
-    /// The size before it.
+    /// The size of the point before the last one.
     before: f64,
-    /// The latency of the last point divided by the predicted one.
+    /// The latency of the series' last point divided by the predicted latency.
     factor: f64,
 }
 
@@ -66,7 +66,7 @@ impl CliffLimits {
         Some(OddSlice { says, rows: ends.iter().map(|end| end.row as usize).collect() })
     }
 
-    /// Returns true if series that end at one size fall off there.
+    /// Returns true if series that end at the same size have a cliff there.
     fn is_cliff(&self, ends: &[SeriesEnd]) -> bool {
         let factors = factors(ends);
         factors.len() >= self.series
@@ -89,7 +89,7 @@ impl SeriesEnd {
     }
 }
 
-/// Returns the factors of some series, ascending.
+/// Returns the factors between the last and the predicted latency of some series, ascending.
 fn factors(ends: &[SeriesEnd]) -> Vec<f64> {
     let mut factors: Vec<f64> = ends.iter().map(|end| end.factor).collect();
     factors.sort_by(f64::total_cmp);

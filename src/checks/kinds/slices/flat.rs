@@ -15,24 +15,24 @@ use crate::checks::context::RowContext;
 pub(super) struct FlatLimits {
     /// The axes along which all of the work grows.
     axes: Vec<String>,
-    /// The least factor between the smallest and the largest size of a flat run.
+    /// The minimum ratio of the largest to the smallest size in the flat part of a series.
     work: f64,
-    /// The largest factor between the latencies of a flat run.
+    /// The maximum ratio of the largest to the smallest latency in the flat part of a series.
     growth: f64,
-    /// The least number of flat series.
+    /// The minimum number of flat series of a reported table.
     series: usize,
-    /// The least share of flat series among those that are long enough.
+    /// The minimum share of flat series among the series that cover a wide enough range of sizes.
     share: f64,
-    /// The least factor between a flat latency and the time that the machine needs for the largest size of the run.
+    /// The minimum ratio of a flat latency to the time that the machine needs for the largest size of the flat part.
     need: f64,
-    /// The least factor between the median flat latency and the fastest point of the operation on the system, or a
-    /// launch for `kernels`.
+    /// The minimum ratio of the median flat latency to the fastest point of the operation on the system. For tables in
+    /// `kernels`, a launch counts as a point, too.
     above: f64,
     /// The tables whose rows are single kernels.
     kernels: Vec<String>,
-    /// The time of a launch in ms.
+    /// The duration of a kernel launch in ms.
     launch_ms: f64,
-    /// The least median flat latency in ms.
+    /// The minimum median latency of the flat series in ms.
     least_ms: f64,
 }
 
@@ -87,7 +87,7 @@ impl FlatLimits {
         Some(OddSlice { says, rows: flat })
     }
 
-    /// The start of a series up to where its latencies differ by the growth limit.
+    /// Returns the flat part at the start of a series, in which latencies differ by less than the factor `growth`.
     fn run<'s>(&self, series: &'s [u32], latency: &[f64]) -> &'s [u32] {
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
         let is_flat = |row: &&u32| {

@@ -10,38 +10,38 @@ use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 use crate::database::table::{Keys, PartNumbers};
 
-/// The number of rows that are compared per part of the key. Larger tables are sampled by hashes, whole groups at a
-/// time.
+/// The maximum number of rows that are compared per part of the key. Larger tables are sampled by hashes, so that whole
+/// groups of rows are kept.
 const ROWS: usize = 65_536;
 
 /// Limits for a part of the key that changes the work of a row but not its latency.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IgnoredLimits {
-    /// The least factor between the bounds of two compared rows, which differ only in the part.
+    /// The minimum ratio of the bounds of two compared rows, which differ only in this part of the key.
     work: f64,
-    /// The least factor between a compared latency and the fastest one of the table.
+    /// The minimum ratio of a compared latency to the fastest latency of the table.
     above: f64,
-    /// The largest relative difference of equal latencies: the noise of a rerun.
+    /// The maximum relative difference of latencies that count as equal: the noise of a rerun.
     noise: f64,
-    /// The least number of rows with one value of the part.
+    /// The minimum number of compared rows with one value of the part.
     rows: usize,
-    /// The least share of these rows whose latency is equal to that of more work.
+    /// The minimum share of the rows with one value whose latency equals that of a row with more work.
     share: f64,
 }
 
-/// The rows with one value of a key part, compared with rows of another value and more work.
+/// The rows with one value of a key part, each compared with a row that has another value and more work.
 #[derive(Default)]
 struct ComparedValue {
     rows: usize,
-    /// The rows that take as long as those of more work.
+    /// The rows that take as long as the compared row with more work.
     equal: Vec<usize>,
-    /// The value of the part in the last row of more work.
+    /// The key part's value in the row with more work, from the last comparison.
     other: f64,
 }
 
 impl IgnoredLimits {
-    /// Finds values of parts that are ignored. `bounds` are the rows' longest bounds in ms.
+    /// Finds values of key parts that the timed kernel seems to ignore. `bounds` are the rows' longest bounds in ms.
     pub(crate) fn odd(
         &self,
         rows: &RowContext<'_>,
@@ -93,8 +93,8 @@ impl IgnoredLimits {
         odd
     }
 
-    /// Compares rows with the row of most work that has the same hash, for latencies of `least` ms and more. `placed`
-    /// are hashes and rows, sorted. Returns the results by the bits of the part's value.
+    /// Compares each row with the row of most work that has the same hash, if that row takes at least `least` ms.
+    /// `placed` are pairs of hash and row, sorted. Returns the results by the bits of the part's value.
     fn compared(
         &self,
         placed: &[(u64, usize)],

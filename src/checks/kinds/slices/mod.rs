@@ -25,34 +25,35 @@ use crate::base::words::count;
 use crate::checks::{Judge, Judged, RowContext};
 use crate::findings::{Finding, Hit, Hits, Severity};
 
-/// The sentence of the info on several tables of zeros, without their names.
+/// The sentence of the info that several tables of zeros share. It does not contain their names.
 const SHARED_ZEROS: &str =
     "the measured column is 0 in half of the rows or more, although only single zeros are right,";
 
-/// The signs that a slice was not measured as the rest of its table.
+/// The limits for slices that do not seem to be measured in the same way as the rest of their table.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SliceSigns {
     /// Endings of the names of key parts that hold dtypes.
     dtypes: Vec<String>,
     floor: FloorLimits,
-    /// The share of common keys with equal latencies from which on one of two dtypes is a copy.
+    /// One of two dtypes is a copy if at least this share of their common keys has equal latencies.
     equal: f64,
-    /// The largest step of the table, as a share of a latency, at which equal latencies are not a coincidence.
+    /// The maximum resolution of the table's latencies, as a share of a latency. With a coarser resolution, equal
+    /// latencies may be a coincidence.
     step: f64,
-    /// The least number of common keys of two slices that are compared.
+    /// Two slices are compared if they have at least this many common keys.
     keys: usize,
     work: WorkLimits,
     cards: CardLimits,
     flat: FlatLimits,
     ignored: IgnoredLimits,
     cliffs: CliffLimits,
-    /// The least share of latencies of 0 at which a table is reported, if its spec allows single zeros.
+    /// A table is reported if at least this share of its latencies is 0 although its spec allows only single zeros.
     zeros: f64,
 }
 
 impl Judge for SliceSigns {
-    /// Returns one hit per slice with a sign, and one on a table of zeros.
+    /// Returns one hit per suspicious slice, and one on a table of zeros.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let (Some(keys), Some(latency)) = (rows.keys(), rows.spec.latency.first()) else {
             return Ok(Hits::new());
@@ -89,8 +90,8 @@ impl Judge for SliceSigns {
 }
 
 impl SliceSigns {
-    /// Finds slices whose latencies are those of another dtype, or a constant multiple of them. `step` is the table's
-    /// step in ms.
+    /// Finds slices whose latencies are those of another dtype, or a constant multiple of them. `step` is the
+    /// resolution of the table's latencies in ms.
     fn equal_pairs(
         &self,
         slices: &SlicesOfDtypes<'_>,

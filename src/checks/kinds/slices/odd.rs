@@ -1,8 +1,8 @@
 //! The result of the checks in this folder.
 
-/// Rows with a sign that they were not measured as the rest of their table.
+/// Rows that do not seem to be measured in the same way as the rest of their table.
 pub(super) struct OddSlice {
-    /// The sentence that describes the sign.
+    /// A sentence that describes why the rows do not seem to be measured like the rest.
     pub says: String,
     pub rows: Vec<usize>,
 }

@@ -13,23 +13,24 @@ use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 use crate::database::table::{Keys, NumberedRows};
 
-/// The number of rows to which a larger table is sampled.
+/// The approximate maximum number of compared rows. Larger tables are sampled.
 const ROWS: usize = 16_384;
-/// The largest number of compared rows, even if many rows share few keys.
+/// The upper limit of compared rows, for samples in which many rows share few keys.
 const MOST_ROWS: usize = 4 * ROWS;
-/// The number of slices before it in the file that a slice is compared with. Of the known tables, none has more than
-/// nine slices that differ in a dtype alone.
+/// Each slice is compared with at most this many preceding slices of the file. In the known tables, at most nine slices
+/// differ in a dtype alone.
 const NEAREST: usize = 32;
 
-/// Limits for a slice that is much slower than the other dtypes, but only at small sizes.
+/// Limits for a slice that is much slower than the same operation in other dtypes, but only at small sizes.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FloorLimits {
-    /// The least factor between the latencies of the slice and those of every other dtype at small sizes.
+    /// The minimum ratio of the slice's latencies to those of every other dtype, at small sizes.
     factor: f64,
-    /// The least factor if only some of several other dtypes are that much faster, or if there is only one other.
+    /// The minimum ratio if the slice is that much slower than only some of several other dtypes, or if there is only
+    /// one other dtype.
     one: f64,
-    /// The largest share of the factor that remains at large sizes.
+    /// The maximum ratio that remains at large sizes, as a share of the ratio at small sizes.
     remains: f64,
 }
 
@@ -37,11 +38,11 @@ pub(super) struct FloorLimits {
 pub(super) struct SlicesOfDtypes<'a> {
     rows: &'a RowContext<'a>,
     keys: &'a Keys<'a>,
-    /// The slice of each row.
+    /// The index of each row's slice.
     numbers: &'a [u32],
     /// The first row of each slice.
     first_rows: Vec<usize>,
-    /// The texts of each slice's key: those of dtypes, then the others.
+    /// The texts in each slice's key: first the dtypes, then the other texts.
     texts: Vec<[Vec<String>; 2]>,
 }
 
@@ -50,9 +51,9 @@ pub(super) struct SlicesOfDtypes<'a> {
 struct PlacedRow {
     /// The hash of the numbers in the key.
     hash: u64,
-    /// The slices that differ in a dtype alone.
+    /// The index of the group of slices that differ in a dtype alone.
     group: u32,
-    /// The place of the row's slice in the group.
+    /// The index of the row's slice in its group.
     place: usize,
     slice: u32,
     row: usize,
@@ -60,26 +61,26 @@ struct PlacedRow {
 
 /// Two slices that differ in a dtype and in no other text.
 pub(super) struct DtypePair {
-    /// The number of the slice that comes first in the file.
+    /// The index of the slice that comes first in the file.
     pub first: usize,
-    /// The number of the other slice.
+    /// The index of the other slice.
     pub second: usize,
     /// The rows of the second slice at the common keys.
     rows: Vec<usize>,
-    /// The latencies of both at each common key.
+    /// The latencies in ms of both slices at each common key.
     latencies: Vec<[f64; 2]>,
 }
 
-/// The rows of a slice whose latencies are those of another, times one factor.
+/// Rows of a slice whose latencies are those of another slice, times one factor.
 pub(super) struct Proportion {
-    /// The latency divided by that of the other slice.
+    /// The ratio of the slice's latency to the other slice's latency.
     pub factor: f64,
     pub rows: Vec<usize>,
     /// The number of common keys that were compared.
     pub of: usize,
 }
 
-/// The relative difference up to which two ratios count as the same factor, because tables contain rounded numbers.
+/// The maximum relative difference of two ratios that count as the same factor, because tables contain rounded numbers.
 const ROUNDING: f64 = 1e-6;
 
 impl<'a> SlicesOfDtypes<'a> {
@@ -150,7 +151,7 @@ impl<'a> SlicesOfDtypes<'a> {
         pairs.into_values().collect()
     }
 
-    /// The dtypes of a slice, which name it in messages.
+    /// Returns the dtypes of a slice as a text. Messages name the slice by it.
     pub(crate) fn words(&self, slice: usize) -> String {
         self.texts[slice][0].join(" and ")
     }
@@ -173,7 +174,8 @@ impl DtypePair {
         self.latencies.push(latency);
     }
 
-    /// Finds the factor that most latency ratios share. Only latencies of `least` ms and more count.
+    /// Finds the factor that most latency ratios share. Only keys at which both latencies are at least `least` ms
+    /// count.
     pub(crate) fn proportion(&self, least: f64) -> Proportion {
         let long =
             self.rows.iter().zip(&self.latencies).filter(|(_, of)| of[0].min(of[1]) >= least);
@@ -194,13 +196,13 @@ impl DtypePair {
         Proportion { factor, rows, of: ratios.len() }
     }
 
-    /// The number of keys that both have.
+    /// Returns the number of keys that both slices have.
     pub(crate) fn common(&self) -> usize {
         self.latencies.len()
     }
 
-    /// Compares slice `side` (0 or 1) with the other one at the keys where the other is fastest, and where it is
-    /// slowest.
+    /// Compares slice `side` (0 or 1) with the other slice at two sets of keys: where the other slice is fastest, and
+    /// where it is slowest.
     fn floor(&self, side: usize) -> RelativeLatency {
         let mut latencies = self.latencies.clone();
         let [own, other] = [side, 1 - side];
@@ -228,9 +230,9 @@ impl DtypePair {
 struct RelativeLatency {
     /// The median latency of the slice in ms, at the quarter of the keys where the other slice is fastest.
     latency: f64,
-    /// The median ratio at the quarter of the keys where the other is fastest.
+    /// The median ratio of the slice to the other slice, at the quarter of the keys where the other slice is fastest.
     ratio: f64,
-    /// The median ratio at the tenth of the keys where the other slice is slowest.
+    /// The median ratio of the slice to the other slice, at the tenth of the keys where the other slice is slowest.
     remains: f64,
 }
 

@@ -11,15 +11,15 @@ use crate::database::table::{Keys, NumberedRows};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WorkLimits {
-    /// The least number of points of a slice.
+    /// A slice is judged if it has at least this many points.
     points: usize,
-    /// The share of the machine's speed that the best large point reaches in every honest slice.
+    /// The minimum share of the machine's speed that the best large point of a slice must reach.
     share: f64,
-    /// The least time in ms that the machine needs for a large point.
+    /// A point is large if the machine needs at least this many ms for it.
     large_ms: f64,
-    /// The factor between the smallest and the largest work of a slice whose latency must grow.
+    /// A slice's latency must grow if its largest work is at least this many times its smallest work.
     work: f64,
-    /// The least growth of the latency over such a range.
+    /// The minimum ratio of the largest to the smallest latency of a slice whose latency must grow.
     growth: f64,
 }
 

@@ -13,9 +13,9 @@ use crate::checks::{CheckInputs, Found, Input, Item, Judge, RuleHead};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Schema")]
 pub struct SystemFields {
-    /// Texts the loader requires.
+    /// Dotted paths of the text fields that the loader requires.
     texts: Vec<String>,
-    /// Ranges of figures, by dotted path.
+    /// The plausible range of each figure, by the figure's dotted path.
     figures: BTreeMap<String, FigureRange>,
 }
 
@@ -24,7 +24,7 @@ pub struct SystemFields {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Range")]
 struct FigureRange {
-    /// Least and most, in SI units.
+    /// The minimum and the maximum of the figure, in SI units.
     range: [f64; 2],
     unit: String,
     /// True if the loader requires the figure.
@@ -37,7 +37,7 @@ impl Judge for SystemFields {
         CheckInputs::of(&[Input::Systems])
     }
 
-    /// A YAML that cannot be read, lacks what the loader requires, or has figures out of range.
+    /// Reports a YAML that cannot be read, lacks a field that the loader requires, or has figures out of range.
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
         let Item::System(at) = item else { return Found::new() };
         let system = match &at.file.system {

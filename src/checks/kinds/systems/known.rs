@@ -10,23 +10,23 @@ use crate::base::stats::times_off;
 use crate::checks::context::SystemContext;
 use crate::specs::system::System;
 
-/// Figures that are compared with known systems.
+/// The limits for comparing a system's figures with those of known systems.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KnownFigures {
-    /// The figures that are compared.
+    /// The dotted paths of the figures that are compared.
     figures: Vec<String>,
-    /// The factor by which a figure may differ from every known system of its generation.
+    /// A figure is reported if it differs from that of every known system of the generation by more than this factor.
     factor: f64,
     /// The factor by which a known system's figure may differ from the known value.
     own_factor: f64,
     /// Factors that replace `own_factor` for single figures, by dotted path; 1 for an exact figure.
     own_factors: BTreeMap<String, f64>,
-    /// Figures that are the rate of a GPU's network card, and the cards by rate.
+    /// The figures that state the rate of a network card, and the known network cards.
     nics: Nics,
 }
 
-/// Figures that are the rate of a network card.
+/// The figures that state the rate of a network card, and the known network cards.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Nics {
@@ -109,7 +109,7 @@ impl KnownFigures {
         Some(format!("{path} is {}, {says} {}", figures.0, figures.1))
     }
 
-    /// A figure in words. The rate of a network card is followed by the card's name.
+    /// Formats a figure for messages. The rate of a network card is followed by the card's name.
     fn with_card(&self, path: &str, value: f64) -> String {
         let cards = self.nics.cards.iter().filter(|_| self.nics.figures.iter().any(|f| f == path));
         let card =
@@ -158,7 +158,7 @@ impl KnownFigures {
     }
 }
 
-/// A figure in words: small numbers in full, others in scientific notation.
+/// Formats a figure for messages: small numbers in full, others in scientific notation.
 pub(super) fn plain(figure: f64) -> String {
     if figure < 1e5 { figure.to_string() } else { format!("{figure:e}") }
 }

@@ -17,9 +17,9 @@ use crate::specs::system::System;
 #[serde(deny_unknown_fields)]
 pub struct FigureChecks {
     relations: Vec<FigureRelation>,
-    /// Figures that do not decrease from one system to the next.
+    /// Figures that must not decrease from one system of a list to the next.
     rising: Vec<RisingFigure>,
-    /// The backend of each field that names a backend's version.
+    /// The backend of each YAML field that names a backend's version, by the field's name.
     versions: BTreeMap<String, String>,
     known: KnownFigures,
 }
@@ -56,7 +56,7 @@ impl Judge for FigureChecks {
         CheckInputs::of(&[Input::Systems])
     }
 
-    /// Figures that contradict each other, a known system or the system's own tables.
+    /// Reports figures that contradict each other, a known system or the system's own tables.
     fn item(&self, rule: RuleHead<'_>, item: &Item<'_>) -> Found {
         let Item::System(at) = item else { return Found::new() };
         let Ok(system) = &at.file.system else {
@@ -106,8 +106,8 @@ fn misnamed(rule: RuleHead<'_>, system: &System, at: &SystemContext<'_>) -> Foun
 }
 
 impl RisingFigure {
-    /// Clauses on the systems of the root that have less of the figure than this system although they come later in
-    /// the order, or more although they come earlier.
+    /// Returns clauses on systems that break the order of the list. They come after this system but have less of the
+    /// figure, or before it but have more.
     fn broken(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {
         let Some(own) = self.systems.iter().position(|name| *name == system.name) else {
             return Vec::new();

@@ -9,11 +9,11 @@ use crate::checks::context::RowContext;
 use crate::database::table::Column;
 use crate::specs::facts::KERNEL_COLUMN;
 
-/// The largest number of unknown dtypes in a column that are named one by one. A damaged column may have another text
-/// in each row.
+/// The maximum number of unknown dtypes in a column that are reported separately. A damaged column may have another
+/// text in each row.
 const MOST: usize = 16;
 
-/// The rows with one unknown dtype, or with all of them if they are many.
+/// The rows with one unknown dtype. If a column has many unknown dtypes, their rows are collected together.
 #[derive(Default)]
 struct UnknownDtype<'a> {
     columns: Vec<&'a str>,
@@ -87,7 +87,7 @@ fn add_unknown<'a>(
     }
 }
 
-/// Adds the rows of a backend that the database's own catalog does not list among those that the framework can choose.
+/// Adds the rows of kernels whose backend the framework cannot choose, according to the catalog in the database.
 pub(super) fn outside_choices(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>) {
     let Some(kernels) = &rows.spec.kernels else { return };
     let Some(Column::Text { codes, dict, .. }) = rows.column(KERNEL_COLUMN) else { return };

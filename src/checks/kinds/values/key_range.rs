@@ -142,12 +142,12 @@ fn out_of_range(value: f64, least: f64, most: f64) -> Option<&'static str> {
     }
 }
 
-/// The words for rows with a text that the changed code may know.
+/// The clause on rows whose text rules/facts.yaml does not list, while the pull request also changes the loader's code.
 const UNSETTLED: &str = "the loader's code changes too, and rules/facts.yaml does not list a text";
 
 /// The rows with a text that is missing in a list from the loader's code, while a pull request changes that code.
 struct UnknownTexts<'a> {
-    /// The codes of each column's rows, and for each code true if its text is unknown.
+    /// For each column: the code of each row, and for each code true if its text is unknown.
     columns: Vec<(&'a [u32], Vec<bool>)>,
 }
 
@@ -176,7 +176,7 @@ fn unknown_texts<'a>(rows: &RowContext<'a>, require: &Expr) -> UnknownTexts<'a> 
     UnknownTexts { columns }
 }
 
-/// Adds groups that the loader refuses because one column varies and the other does not.
+/// Adds the rows that the loader refuses because `guard.varies` varies in their group while `guard.with` does not.
 fn refused_groups(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>, guard: &Guard) {
     let refused = guarded_rows(rows.whole(), guard);
     if refused.is_empty() {

@@ -25,7 +25,7 @@ struct WrongRowsByFault {
 /// Rows with one kind of fault.
 #[derive(Default)]
 struct WrongRows {
-    /// The fault in words, a clause that ends before "in 3 rows".
+    /// A clause that describes the fault. The message continues it with "in 3 rows".
     says: String,
     rows: Vec<usize>,
 }
@@ -47,8 +47,8 @@ impl WrongRowsByFault {
         }
     }
 
-    /// Warnings on faults that are faults only according to shipped facts, which may be outdated. Returns one hit per
-    /// fault. `what` returns the novelty's name; `then` joins the clause and the end of its sentence.
+    /// Returns one warning per fault, for faults according to shipped facts that may be outdated. `what` returns the
+    /// text that names the unknown thing. `then` joins the fault's clause and the end of its sentence.
     fn novelties<'v>(
         self,
         rows: &'v RowContext<'v>,

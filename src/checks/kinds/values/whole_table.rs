@@ -29,7 +29,8 @@ pub(super) fn null_rows(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>) {
     }
 }
 
-/// Adds the rows whose value is not the most frequent one; of equally frequent values, the first in the file counts.
+/// Adds the rows whose value is not the most frequent one. If values are equally frequent, the first one in the file
+/// counts as the most frequent.
 fn mixed_values(wrong: &mut WrongRowsByFault, rows: usize, name: &str, column: &Column) {
     let mut by_value: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for row in 0..rows {
@@ -53,7 +54,7 @@ fn mixed_values(wrong: &mut WrongRowsByFault, rows: usize, name: &str, column: &
     }
 }
 
-/// The start of a value, which may be a digest.
+/// Shortens a value for messages, since it may be a digest.
 fn short(value: &str) -> &str {
     const LONGEST: usize = 20;
     value.char_indices().nth(LONGEST).map_or(value, |(at, _)| &value[..at])

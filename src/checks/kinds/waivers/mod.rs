@@ -3,7 +3,7 @@
 use crate::checks::{CheckInputs, Found, Input, Item, Judge, RuleHead, WaiverContext};
 use crate::findings::{Severity, exceptions};
 
-/// One finding on the waivers file with all faults in `wrong`; none if there are none.
+/// Returns one finding on the waivers file with all faults in `wrong`; empty without faults.
 fn finding(rule: RuleHead<'_>, at: &WaiverContext<'_>, wrong: &[String]) -> Found {
     if wrong.is_empty() {
         return Found::new();
