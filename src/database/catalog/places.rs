@@ -54,8 +54,8 @@ impl Places {
         in_folder || above.chain([path]).any(|folder| self.data_folders.contains(folder))
     }
 
-    /// Returns the system whose files a reader misses if it does not follow a link or submodule at `path`.
-    /// The name is empty if all systems may be affected.
+    /// Returns the system whose files are not read if a link or submodule at `path` is not followed. The name is empty
+    /// if all systems may be affected. `None` if no system is affected.
     pub(super) fn hidden_by(&self, path: &str) -> Option<String> {
         if let Some(system) = self.above.get(path) {
             return Some(system.clone());

@@ -170,7 +170,8 @@ impl Slices<'_> {
     }
 }
 
-/// Groups the served keys of two tables by slice. `latencies` belong to the common keys, and `noise` to the table.
+/// Groups the served keys of two tables by slice. `latencies` are in the order of the common keys. `noise` states how
+/// much the latencies of reruns of the table differ.
 pub(super) fn slices(
     joined: &JoinedKeys,
     latencies: &[LatencyChange],
