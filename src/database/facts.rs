@@ -26,7 +26,7 @@ const LARGEST: u64 = 16 << 20;
 /// The origin of a fact, for reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
-    /// The name of the fact: `operation-catalog`, or a list of `pins`.
+    /// The name of the fact, such as `operation-catalog` or the name of a list of pins.
     pub name: String,
     /// The origin of the value in use: the judged tree, or `rules/` as a fallback.
     pub from: FactOrigin,

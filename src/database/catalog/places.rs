@@ -39,8 +39,9 @@ impl Places {
         places
     }
 
-    /// Returns the system whose data directory contains the file, with the byte position in `path` where the part
-    /// inside that directory starts; `None` outside of all data directories. The deepest data directory wins.
+    /// Returns the system whose data directory contains the file, and the byte index in `path` at which the part inside
+    /// that directory starts. If data directories are nested, the innermost one counts. `None` if no data directory
+    /// contains the file.
     pub(super) fn owner(&self, path: &str) -> Option<(usize, &str)> {
         let owner = |at: usize| Some((at + 1, self.owners.get(&path[..at])?.as_str()));
         path.rmatch_indices('/').find_map(|(at, _)| owner(at))

@@ -16,7 +16,7 @@ pub(super) enum PartColumn {
         values: Vec<f64>,
     },
     Flags(Vec<bool>),
-    /// One name per point. The code after the last name is null.
+    /// One name per point, as a code. The code after that of the last name stands for null.
     Text {
         codes: Codes,
         names: Vec<Arc<str>>,
@@ -86,7 +86,7 @@ impl PartColumn {
         }
     }
 
-    /// Returns a point's number, NaN if it is null; `None` if the part's values are names or flags.
+    /// Returns a point's numeric value, NaN if it is null; `None` if the key part's values are names or flags.
     pub(super) fn number(&self, point: usize) -> Option<f64> {
         match self {
             Self::One(Cell::Number(n)) => Some(*n),

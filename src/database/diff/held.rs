@@ -157,7 +157,7 @@ pub(super) fn unmeasured(
     lost
 }
 
-/// Counts the common keys with a different measurement in a shared column.
+/// Counts the common keys of which at least one measurement in a shared column differs between base and head.
 pub(super) fn changed_keys(shared: &SharedColumns, common: &[(u32, u32)]) -> u64 {
     let differs = |pair: &&(u32, u32)| shared.measures.iter().any(|column| column.differs(**pair));
     common.iter().filter(differs).count() as u64

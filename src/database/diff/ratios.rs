@@ -13,7 +13,7 @@ pub(crate) const FAR: f64 = 0.05;
 /// Statistics of the latency ratios (head over base) of changed rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ratios {
-    /// The number of changed rows with a ratio, which need positive latencies before and after.
+    /// The number of changed rows with a ratio, that is with positive latencies before and after.
     pub rows: usize,
     /// The median of the latency ratios.
     pub median: f64,

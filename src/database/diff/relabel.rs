@@ -27,9 +27,9 @@ const TRIED: usize = 16;
 /// A slice that is served under another name after a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Relabelled {
-    /// The name before the change.
+    /// The name of the slice before the change.
     pub from: SliceName,
-    /// The name after the change.
+    /// The name of the slice after the change.
     pub to: SliceName,
     /// The number of pairs of a lost key and a gained key.
     pub keys: u64,

@@ -331,7 +331,7 @@ impl<'a> LosingTables<'a> {
 }
 
 impl<'a> CurrentFiles<'a> {
-    /// Returns the files from which a changed table's current version is loaded; `None` if no current version is stated.
+    /// Returns the files from which a changed table's current version is loaded; `None` if none is stated.
     fn of(shelf: &TableIndex<'a>, state: State<'_>, diff: &TableDiff) -> Option<Self> {
         let version = shelf.slots(&diff.place.system, &diff.place.backend)?.current;
         let spec = state.specs.tables.get(&diff.table)?;
