@@ -1,5 +1,5 @@
-//! Limits of tables, above those of all known tables. They bound the memory and time that damaged or malicious files can
-//! take.
+//! Limits of tables, above those of all known tables. They bound the memory and time that damaged or malicious files
+//! can take.
 
 /// The maximal number of columns of a table; the widest known table has under 100.
 pub(super) const MOST_COLUMNS: usize = 4096;

@@ -97,8 +97,8 @@ impl Assembly {
         origin.line.saturating_sub(before)
     }
 
-    /// Returns the columns of all parts, and the rows of each part. The table's size is checked before the table is built,
-    /// because each row has a cell in every column.
+    /// Returns the columns of all parts, and the rows of each part. The size of the table is checked before the table
+    /// is built, because each row has a cell in every column.
     fn rows(
         &self,
         read: impl Fn(&Entry) -> Result<Vec<u8>, ReadError>,
