@@ -15,7 +15,8 @@ use crate::specs::{Specs, StatedFacts};
 /// The name of the operation catalog in reports of facts.
 const OPERATIONS: &str = "operation-catalog";
 
-/// The names of the facts that decide which rows answer a query.
+/// The name of the fact that states which rows backends share. This fact and the query versions decide which rows
+/// answer a query.
 const REUSE_MANIFEST: &str = "reuse-manifest";
 const QUERY_VERSIONS: &str = "query-versions";
 
@@ -25,7 +26,7 @@ const LARGEST: u64 = 16 << 20;
 /// The origin of a fact, for reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
-    /// The name of the fact: `operation-catalog`, or a list of `pins`.
+    /// The name of the fact, such as `operation-catalog` or the name of a list of pins.
     pub name: String,
     /// The origin of the value in use: the judged tree, or `rules/` as a fallback.
     pub from: FactOrigin,
@@ -51,7 +52,7 @@ pub enum FactOrigin {
 #[derive(Debug, Clone, Default)]
 pub struct TreeFacts {
     tree: StatedFacts,
-    /// The rows that backends share; `None` if the tree does not state it.
+    /// The manifest of the rows that backends share; `None` if the tree does not contain one.
     pub sharing: Option<ReuseManifest>,
     /// The origin of each fact of the tree.
     pub origins: Vec<Fact>,
@@ -157,7 +158,7 @@ impl TreeFacts {
         self.tree.operations.as_ref()
     }
 
-    /// Returns the figures in the tree's loader code, by list.
+    /// Returns the values that are pinned in the tree's loader code, by name of the list.
     pub fn pins(&self) -> impl Iterator<Item = (&str, &Pins)> {
         self.tree.pins.iter().map(|(list, pins)| (list.as_str(), pins))
     }

@@ -26,7 +26,8 @@ pub struct Profile {
     pub sha256: String,
     /// The files that the document pins, with the SHA-256 of each.
     pub pins: Vec<(PinnedFile, String)>,
-    /// The files that a document other than a profile lists: the end of each path, and the SHA-256.
+    /// The files that a document other than a profile lists, each with its SHA-256. A path starts with `data/` and may
+    /// lack the folders above.
     pub listed: Vec<(String, String)>,
     /// The paths of the profile's tables, relative to the folder of the systems.
     pub tables: Vec<String>,
@@ -37,12 +38,12 @@ pub struct Profile {
 pub enum PinnedFile {
     /// A file, by its path relative to the folder of the systems.
     File(String),
-    /// The YAML of some system.
+    /// The YAML file of a system; the profile does not name the system.
     SystemYaml,
 }
 
 impl Profile {
-    /// Returns the profiles of a catalog and the evidence of them.
+    /// Returns the catalog's files that are profiles or the evidence of profiles.
     pub(crate) fn files(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
         let files =
             catalog.other_files.iter().map(|(entry, _)| entry).chain(catalog.outside_files.iter());
@@ -87,15 +88,15 @@ impl Profile {
     }
 }
 
-/// Returns true for the path of a file in a folder or below it, and for the folder itself.
+/// Returns true if `path` is the folder or is below it.
 fn is_below(folder: &str, path: &str) -> bool {
     let rest = path.strip_prefix(folder);
     folder.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Returns the data files that a document lists at any depth, with their SHA-256: `{"target": "data/x.parquet",
-/// "sha256": "…"}` or `{"data/x.parquet": "…"}`. A name without folders, such as that of a system's YAML, may be of
-/// any root.
+/// "sha256": "…"}` or `{"data/x.parquet": "…"}`. Files outside of `data/`, such as a system's YAML, are left out, since
+/// they may belong to any root.
 fn listed(document: &Value) -> Vec<(String, String)> {
     let is_digest = |text: &str| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let digest = |value: &Value| value.as_str().filter(|t| is_digest(t)).map(str::to_owned);

@@ -7,7 +7,7 @@ use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source::Source;
 use crate::specs::Seal;
 
-/// A table's seal.
+/// The seal of a table: a file beside the table, without which the loader refuses the table.
 #[derive(Debug)]
 pub struct SealFile {
     /// The path where the seal is or should be.

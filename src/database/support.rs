@@ -52,7 +52,8 @@ struct MatrixLine {
     status: String,
     #[serde(rename = "Command", default)]
     command: String,
-    /// The source of the rows. Older matrices lack it, and the command shows the source instead.
+    /// The source of the rows, such as `silicon`. Older matrices lack this column; the command of their lines shows the
+    /// source.
     #[serde(rename = "Source", default)]
     source: Option<String>,
 }

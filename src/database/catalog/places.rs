@@ -39,8 +39,9 @@ impl Places {
         places
     }
 
-    /// Returns the system whose data directory contains the file, with the byte position in `path` where the part
-    /// inside that directory starts; `None` outside of all data directories. The deepest data directory wins.
+    /// Returns the system whose data directory contains the file, and the byte index in `path` at which the part inside
+    /// that directory starts. If data directories are nested, the innermost one counts. `None` if no data directory
+    /// contains the file.
     pub(super) fn owner(&self, path: &str) -> Option<(usize, &str)> {
         let owner = |at: usize| Some((at + 1, self.owners.get(&path[..at])?.as_str()));
         path.rmatch_indices('/').find_map(|(at, _)| owner(at))
@@ -54,8 +55,8 @@ impl Places {
         in_folder || above.chain([path]).any(|folder| self.data_folders.contains(folder))
     }
 
-    /// Returns the system whose files a reader misses if it does not follow a link or submodule at `path`.
-    /// The name is empty if all systems may be affected.
+    /// Returns the system whose files are not read if a link or submodule at `path` is not followed. The name is empty
+    /// if all systems may be affected. `None` if no system is affected.
     pub(super) fn hidden_by(&self, path: &str) -> Option<String> {
         if let Some(system) = self.above.get(path) {
             return Some(system.clone());

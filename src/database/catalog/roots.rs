@@ -127,7 +127,7 @@ impl Catalog {
     }
 }
 
-/// Returns specs with the layout that the run uses, or else the one that the files show.
+/// Returns specs with a chosen layout. If the run did not choose one, the layout that fits the files is chosen.
 fn settled<'s>(specs: &'s Specs, files: &[Entry]) -> Result<Cow<'s, Specs>> {
     let mut specs = Cow::Borrowed(specs);
     if !specs.layouts.is_chosen() {

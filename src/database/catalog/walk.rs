@@ -95,7 +95,7 @@ impl Catalog {
         }
     }
 
-    /// Adds a file of a system's data by its path inside the folder of the data.
+    /// Adds a file of a system. `inside` is the file's path below the system's data directory.
     pub(super) fn add_file(&mut self, entry: Entry, inside: &str, system: &str, layout: &Layout) {
         if is_misspelt(inside) {
             return self.add_stray(entry, system);
@@ -255,7 +255,8 @@ fn data_dir_of(system: &SystemFile) -> Option<&str> {
     Some(system.system.as_ref().ok()?.texts.get("data_dir")?)
 }
 
-/// Describes a system's `data_dir`, as stated or implied by its YAML, and the directory that it refers to.
+/// Describes a system's data directory for messages: the `data_dir` in its YAML, if there is one, and the resulting
+/// path.
 fn declared(system: &SystemFile) -> String {
     match data_dir_of(system) {
         Some(declared) => format!("data_dir: {declared}, which is {}", system.data_dir),

@@ -16,7 +16,7 @@ pub(super) enum PartColumn {
         values: Vec<f64>,
     },
     Flags(Vec<bool>),
-    /// One name per point. The code after the last name is null.
+    /// One name per point, as a code. The code after that of the last name stands for null.
     Text {
         codes: Codes,
         names: Vec<Arc<str>>,
@@ -86,7 +86,7 @@ impl PartColumn {
         }
     }
 
-    /// Returns a point's number, NaN if it is null; `None` if the part's values are names or flags.
+    /// Returns a point's numeric value, NaN if it is null; `None` if the key part's values are names or flags.
     pub(super) fn number(&self, point: usize) -> Option<f64> {
         match self {
             Self::One(Cell::Number(n)) => Some(*n),
@@ -134,7 +134,7 @@ fn number(value: f64) -> Cell {
     if value.is_nan() { Cell::Null } else { Cell::Number(value) }
 }
 
-/// Encodes numbers as codes into the distinct ones.
+/// Stores numbers as codes, which are indices into a list of the distinct numbers.
 fn numbers(all: impl Iterator<Item = f64>) -> PartColumn {
     let mut numbering = Numbering::default();
     let codes: Vec<u32> = all.map(|value| numbering.number(value.to_bits())).collect();
@@ -142,7 +142,7 @@ fn numbers(all: impl Iterator<Item = f64>) -> PartColumn {
     PartColumn::Numbers { codes: Codes::of(&codes, values.len()), values }
 }
 
-/// Re-encodes codes into `numbers` so that only the numbers in use are kept.
+/// Stores numbers that are given as codes, which are indices into `numbers`. Only numbers with a code are kept.
 fn coded(all: impl Iterator<Item = u32>, numbers: &[i64]) -> PartColumn {
     const UNMET: u32 = u32::MAX;
     let mut own_codes = vec![UNMET; numbers.len()];

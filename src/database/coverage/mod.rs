@@ -36,7 +36,7 @@ impl KeyCoverage {
         self.parts.iter().map(move |part| part.json(point))
     }
 
-    /// Returns a point's number in a key part; `None` if the value is a name, a flag or null.
+    /// Returns a point's numeric value in a key part; `None` if the value is a name, a flag or null.
     fn number(&self, part: usize, point: u32) -> Option<f64> {
         let number = self.parts[part].number(point as usize)?;
         // Adding 0 turns -0 into 0.

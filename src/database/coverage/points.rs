@@ -17,7 +17,7 @@ pub enum PartRole {
     Grid,
 }
 
-/// A key part at points of several tables.
+/// A key part with its values at points of several tables.
 #[derive(Debug)]
 pub struct CoveredPart {
     /// The name of the key part.
@@ -40,7 +40,8 @@ pub struct CoveredPoints {
 }
 
 impl CoveredPoints {
-    /// Merges points of several tables. A point is given by its table's coverage and its index there.
+    /// Merges points of several tables. Each point is given by the coverage of its table and its index in that
+    /// coverage.
     pub fn new(spec: &TableSpec, points: &[(&KeyCoverage, u32)]) -> Self {
         let part = |(i, part): (usize, &KeyPart)| {
             let (values, codes) = distinct(i, points);
@@ -62,8 +63,8 @@ impl CoveredPoints {
         self.parts.iter().enumerate().map(value).collect()
     }
 
-    /// Numbers the distinct combinations of values in the key parts of the given kinds, and returns the number of
-    /// each point's combination.
+    /// Numbers the distinct combinations of values in the key parts with the given roles. Returns the number of each
+    /// point's combination, from 0.
     pub(crate) fn slices(&self, kinds: &[PartRole]) -> Vec<u32> {
         let mut slices = vec![0; self.len];
         for part in self.parts.iter().filter(|p| kinds.contains(&p.kind)) {

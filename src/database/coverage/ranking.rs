@@ -59,7 +59,8 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// Removes values that no code refers to, such as names of a table that none of the points has.
+/// Removes the values that no code refers to, and renumbers the codes. For example, a table may have names that none of
+/// the points has.
 fn without_unused(cells: Vec<Cell>, mut codes: Vec<u32>) -> (Vec<Cell>, Vec<u32>) {
     let mut used = vec![false; cells.len()];
     codes.iter().for_each(|code| used[*code as usize] = true);

@@ -82,8 +82,8 @@ pub(crate) fn either_has_value(
     holds(base, b) || holds(head, h)
 }
 
-/// Encodes a comparable column, and adds a column of null flags if there are nulls. Returns an empty vector if all
-/// cells of both tables have the same name, since such a column distinguishes no rows.
+/// Encodes a comparable column as a pair of cell lists. If a column of numbers has nulls, a second pair marks them.
+/// Returns no pairs if all cells of both tables contain the same name, since such a column does not distinguish rows.
 fn encode<'a>(
     name: &str,
     base: (&'a Column, usize),

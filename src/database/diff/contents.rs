@@ -13,7 +13,7 @@ use crate::database::state::State;
 use crate::database::table::{Column, Keys, Table, TableScope, number_json};
 use crate::specs::TableSpec;
 
-/// The most slices of a table, and the most texts of a column, that are listed.
+/// The maximum number of slices that are listed for a table, and of texts that are listed for a column.
 const LISTED: usize = 1000;
 
 /// The contents of a changed table before and after, with the rules that examined its rows.
@@ -53,7 +53,7 @@ pub struct TableContents {
 struct ColumnContents {
     /// The decoded type: int, number, bool or text.
     r#type: String,
-    /// The number of null rows.
+    /// The number of rows in which the column is null.
     nulls: usize,
     /// The smallest and the largest number; null for texts.
     range: Option<[Value; 2]>,
@@ -64,7 +64,7 @@ struct ColumnContents {
 /// A slice of a table with its number of rows.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct SliceContents {
-    /// The texts that name the slice, by key part.
+    /// The texts that identify the slice, by name of the key part.
     slice: BTreeMap<String, String>,
     /// The number of rows.
     rows: u32,

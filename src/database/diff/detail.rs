@@ -17,10 +17,10 @@ use crate::database::catalog::{Place, TableFile};
 use crate::database::table::{Column, Table, inert, shown, shown_cell, write_cell};
 use crate::specs::measured_unit;
 
-/// The file name of the summary.
+/// The name of the CSV file with one line per changed table.
 const SUMMARY: &str = "summary.csv";
 
-/// The columns of the summary.
+/// The column names of the CSV file with one line per changed table, separated by spaces.
 const HEADER: &str = "path old_path status base_rows head_rows added removed changed median_ratio ratio_p5 ratio_p95 \
                       share_beyond_5_percent fault details";
 

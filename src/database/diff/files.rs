@@ -30,8 +30,8 @@ pub(crate) fn files(base_state: State<'_>, head_state: State<'_>) -> Vec<FileDif
     changed_paths(&base, &head, |a, b| a.0 == b.0).filter_map(file).collect()
 }
 
-/// Returns the paths that exist in one state only, or whose contents are not the `same` in both, sorted, with the kind
-/// of change.
+/// Returns the paths that were added, deleted or modified between two states, sorted, each with the kind of change.
+/// `same` compares the contents of a path.
 pub(crate) fn changed_paths<'a, T>(
     base: &'a BTreeMap<String, T>,
     head: &'a BTreeMap<String, T>,
@@ -64,7 +64,7 @@ pub(crate) struct ChangedFacts<'a> {
     systems: BTreeSet<&'a str>,
     /// The names of tables whose facts differ, such as their family.
     tables: BTreeSet<&'a str>,
-    /// The paths of tables with rows of a kernel that belongs to another backend than in the base.
+    /// The paths of tables that have rows of a kernel whose backend differs between base and head.
     kernels: BTreeSet<&'a str>,
 }
 

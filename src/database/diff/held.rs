@@ -20,7 +20,7 @@ pub struct AttributeChange {
     pub before: Vec<String>,
     /// The values in the head, most frequent first.
     pub after: Vec<String>,
-    /// The number of common keys whose attribute differs.
+    /// The number of common keys whose rows differ in the attribute.
     pub keys: u64,
 }
 
@@ -71,8 +71,8 @@ pub(super) fn filled(spec: &TableSpec, base: &Table, head: &Table) -> Vec<Filled
     unloaded(spec, head).map(of_column).collect()
 }
 
-/// Returns the key columns whose values differ between rekeyed rows, with these values and the number of rows, the most
-/// frequent first.
+/// Returns how the values of key columns changed in rekeyed rows: each old value with its new value and the number of
+/// rows, the most frequent change first.
 pub(super) fn rekeyed_values(
     shared: &SharedColumns<'_>,
     (base, head): (&Table, &Table),
@@ -157,7 +157,7 @@ pub(super) fn unmeasured(
     lost
 }
 
-/// Counts the common keys with a different measurement in a shared column.
+/// Counts the common keys of which at least one measurement in a shared column differs between base and head.
 pub(super) fn changed_keys(shared: &SharedColumns, common: &[(u32, u32)]) -> u64 {
     let differs = |pair: &&(u32, u32)| shared.measures.iter().any(|column| column.differs(**pair));
     common.iter().filter(differs).count() as u64

@@ -6,11 +6,11 @@ use smallvec::SmallVec;
 /// The values of a key along the axes of its table.
 pub(crate) type AxisPoint = SmallVec<[f64; 2]>;
 
-/// The points of one version that differ along one axis only: the version, the hash of the key without its axes, the
-/// index of the axis, and the bits of the values along the other axes.
+/// The identity of a line of points, which belong to one version and differ along one axis only: the version, the hash
+/// of the key without its axes, the index of that axis, and the bits of the values along the other axes.
 type Line<'a> = (&'a str, u64, usize, SmallVec<[u64; 2]>);
 
-/// The served points of each line: the value along its axis and the latency in ms.
+/// The served points by line. Each point is the value along the line's axis and the latency in ms.
 #[derive(Default)]
 pub(super) struct ServedLines<'a>(HashMap<Line<'a>, Vec<(f64, f64)>>);
 
@@ -28,8 +28,8 @@ impl<'a> ServedLines<'a> {
         }
     }
 
-    /// Sorts the points of each line by value, for lookups. Of several points with the same value, the first one is
-    /// kept.
+    /// Sorts the points of each line by axis value, for lookups. If several points have the same value, only the first
+    /// one is kept.
     pub(crate) fn sort(&mut self) {
         for points in self.0.values_mut() {
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -37,9 +37,9 @@ impl<'a> ServedLines<'a> {
         }
     }
 
-    /// Returns the linearly interpolated latency of a point divided by its own `latency`, both in ms. If several axes
-    /// allow an interpolation, the ratio closest to 1 counts. `None` if the point has neighbours on both sides along no
-    /// axis.
+    /// Interpolates the latency of a point linearly, and returns the result divided by `latency`, the point's own
+    /// latency in ms. If the point can be interpolated along several axes, returns the ratio closest to 1. `None` if no
+    /// axis has neighbours on both sides of the point.
     pub(crate) fn interpolation_ratio(
         &self,
         version: &'a str,

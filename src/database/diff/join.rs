@@ -28,9 +28,9 @@ impl JoinedKeys {
         joined
     }
 
-    /// Removes the rows of rekeyed keys from `common`, `lost` and `gained`, and returns them. `candidates` are pairs of
-    /// base and head rows that differ in key columns only. A key can be served before and after by rows that are both
-    /// rekeyed.
+    /// Removes the rows of rekeyed keys from `common`, `lost` and `gained`, and returns them as pairs of a base row and
+    /// a head row. `candidates` are the pairs that differ in key columns only. A common key is removed if its base row
+    /// and its head row belong to two rekeyed pairs.
     pub(crate) fn take_rekeyed(&mut self, candidates: &[(u32, u32)]) -> Vec<(u32, u32)> {
         // Rows that serve the same key are not rekeyed: they differ in other columns, such as the device.
         let common: HashSet<(u32, u32)> = self.common.iter().copied().collect();

@@ -7,7 +7,7 @@ use super::{JoinedKeys, LatencyChange};
 use crate::base::stats::times_off;
 use crate::database::table::Keys;
 
-/// The most combinations of values of new keys that are listed.
+/// The maximum number of value combinations that are listed for new keys.
 const SHAPES: usize = 3;
 
 /// The key whose latency changed by the largest factor.
@@ -23,12 +23,12 @@ pub struct FarthestKey {
 /// because slices show them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewKeys {
-    /// The values by key part: first the parts with other values than in the common keys, then the axes. Each list is
-    /// sorted.
+    /// The values of the new keys by key part, each list sorted. Parts with other values than in the common keys come
+    /// first, then the axes.
     pub values: Vec<(String, Vec<f64>)>,
-    /// The combinations of values of the key parts in `together`, sorted; empty if there are more than three.
+    /// The combinations of values of the key parts in `combined`, sorted; empty if there are more than three.
     pub combinations: Vec<Vec<f64>>,
-    /// The names of the key parts, other than axes, that have several values.
+    /// The names of the key parts, other than axes, in which the new keys have several values.
     pub combined: Vec<String>,
 }
 

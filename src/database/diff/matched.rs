@@ -7,10 +7,11 @@
 use super::{CellsOf, ColumnPair, HashedRow, SharedColumns, each_hash, either_has_value, rows_of};
 use crate::database::table::{Table, mix};
 
-/// The number of columns with a bit of their own; all further columns share the next bit.
+/// The number of columns that have their own bit in a row's mask of changed columns. All further columns share the next
+/// bit.
 const OWN_BITS: usize = 62;
 
-/// The bits of all columns; also used for added rows.
+/// The mask of changed columns with all bits set; also the mask of an added row.
 const ALL: u64 = u64::MAX;
 
 /// The maximal number of row pairs (base times head) of one key that are compared cell by cell. Above it,
@@ -20,11 +21,12 @@ const MOST_COMPARED: usize = 4096;
 /// The match of a head table's rows with the base table's rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RowMatch {
-    /// The names of the columns, by bit. The columns from [`OWN_BITS`] on share one bit.
+    /// The names of the columns, by position of their bit in a mask. The columns from position [`OWN_BITS`] on share
+    /// one bit.
     columns: Vec<String>,
-    /// The bits of the differing columns, for each row of the head.
+    /// For each row of the head, the mask of the columns that differ from the matched row of the base.
     changed: Vec<u64>,
-    /// True for added rows, for each row of the head.
+    /// For each row of the head, true if the row was added.
     added: Vec<bool>,
     /// The key hash of each row of the base.
     base_keys: Vec<u64>,
@@ -33,9 +35,9 @@ pub struct RowMatch {
 }
 
 impl RowMatch {
-    /// Matches rows of equal key hashes: first rows that are equal in all shared columns, then the rest in file order.
-    /// `rekeyed` are pairs of rows of base and head with equal measurements and different keys. Such a row of the head
-    /// is matched under the key of its row in the base.
+    /// Matches rows of base and head that have the same key hash. Rows that are equal in all shared columns are matched
+    /// first, then the remaining rows in file order. `rekeyed` are pairs of a base row and a head row with equal
+    /// measurements and different keys; their head rows are matched under the key of the base row.
     pub(super) fn new(
         common: &SharedColumns,
         (base, base_keys): (&Table, Vec<u64>),

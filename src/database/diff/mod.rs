@@ -81,8 +81,8 @@ pub struct Diff {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum_macros::IntoStaticStr)]
 #[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Status {
-    /// The file is new. A table also counts as added if its old path was an unresolved git-LFS pointer, or if it was
-    /// converted from text; converted rows are compared.
+    /// The file is new. A table also counts as added if its old path contained an unresolved git-LFS pointer, or if it
+    /// was converted from text. The rows of a converted table are still compared.
     Added,
     /// The file was deleted.
     Deleted,
@@ -205,7 +205,7 @@ pub(crate) struct Totals {
 }
 
 impl Status {
-    /// Counts the files of each status, in words: `2 added, 1 deleted`.
+    /// Describes how many files have each status: `2 added, 1 deleted`.
     pub(crate) fn counts(all: impl IntoIterator<Item = Self>) -> String {
         let mut counts: BTreeMap<Self, usize> = BTreeMap::new();
         all.into_iter().for_each(|status| *counts.entry(status).or_default() += 1);
@@ -282,7 +282,7 @@ impl Diff {
         served.flat_map(|s| &s.attributes).map(|a| a.column.as_str()).collect()
     }
 
-    /// Returns the sum of the served keys of all tables before and after.
+    /// Sums up the differences in served keys over all tables.
     pub(crate) fn served(&self) -> ServedDiff {
         ServedDiff::sum(self.tables.iter().filter_map(|t| t.served.as_ref()))
     }
@@ -302,7 +302,7 @@ impl TableDiff {
         self.fault.as_ref().filter(|fault| self.rows.is_none() && !is_damaged(fault))
     }
 
-    /// Returns true if the table was not compared because this side cannot be read.
+    /// Returns true if the table was not compared because the given side cannot be read.
     pub(crate) fn lacks(&self, side: DiffSide) -> bool {
         self.rows.is_none() && self.fault.as_ref().is_some_and(|fault| fault.side == side)
     }

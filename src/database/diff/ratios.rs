@@ -13,7 +13,7 @@ pub(crate) const FAR: f64 = 0.05;
 /// Statistics of the latency ratios (head over base) of changed rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ratios {
-    /// The number of changed rows with a ratio, which need positive latencies before and after.
+    /// The number of changed rows with a ratio, that is with positive latencies before and after.
     pub rows: usize,
     /// The median of the latency ratios.
     pub median: f64,
@@ -23,7 +23,7 @@ pub struct Ratios {
     pub high: f64,
     /// The share of ratios that differ from 1 by more than [`FAR`].
     pub far: f64,
-    /// The rows whose latency changed by the largest factor, as row numbers of the head with the loader's key.
+    /// The rows whose latency changed by the largest factors, each with its row number in the head and its key.
     pub worst: Vec<Example>,
 }
 
@@ -51,8 +51,8 @@ impl<'a> PairedTables<'a> {
         TableScope::new(table, self.spec, &self.files.1.place, None, self.lookups)
     }
 
-    /// Returns the latencies in ms that a lookup returns for each pair of rows, before and after. A latency of several
-    /// parts is their sum.
+    /// Returns the latencies in ms that a lookup returns for each pair of rows, before and after. If a table stores a
+    /// latency in several parts, the parts are added up.
     pub(crate) fn latencies(
         &self,
         changed: &[(u32, u32)],
@@ -99,7 +99,7 @@ impl<'a> PairedTables<'a> {
         }))
     }
 
-    /// Returns the rows whose latency changed most, by factor.
+    /// Returns the rows whose latency changed by the largest factors.
     fn worst(
         &self,
         changed: &[(u32, u32)],
@@ -149,7 +149,7 @@ impl LatencyChange {
         ratio(self.before, self.after)
     }
 
-    /// Returns true if the latency changed and one of the two is not positive.
+    /// Returns true if the latency changed but has no ratio, because the latency before or after is not positive.
     pub(crate) fn is_without_ratio(&self) -> bool {
         self.ratio().is_none() && self.before.to_bits() != self.after.to_bits()
     }

@@ -13,7 +13,7 @@ use crate::specs::TableSpec;
 /// The key of a row that the loader reads.
 pub(super) struct ReadKey {
     pub row: usize,
-    /// The hash of the key, which is the same in every table.
+    /// The hash of the key. Equal keys have the same hash in every table.
     pub hash: u64,
     /// The hash of the key without its axes.
     pub shape: u64,

@@ -12,23 +12,24 @@ use crate::base::expr::ExprError;
 use crate::database::table::Keys;
 use crate::specs::{KeyPart, NoiseBands};
 
-/// The least share of a slice's lost keys that another slice must gain.
+/// A slice counts as relabelled only if at least this share of its lost keys is paired with gained keys of one other
+/// slice.
 const PAIRED: f64 = 0.95;
 
-/// The largest share of pairs whose latencies may differ by more than the 99th percentile of reruns. In the three
-/// labels that the public database corrected in September 2026, the share was 0, 0.001 and 0.008; all 880 keys were
-/// paired, with ratios of 0.995.
+/// A slice counts as relabelled only if at most this share of its key pairs differs in latency by more than the 99th
+/// percentile of reruns. The public database corrected three labels in September 2026: the shares were 0, 0.001 and
+/// 0.008, all 880 keys were paired, and the latency ratios were 0.995.
 const BEYOND_NOISE: f64 = 0.05;
 
-/// The most gained keys with which one lost key is paired. The keys of a pair are equal in all other parts.
+/// The maximum number of gained keys that are paired with one lost key. The keys of a pair differ in one key part only.
 const TRIED: usize = 16;
 
 /// A slice that is served under another name after a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Relabelled {
-    /// The name before the change.
+    /// The name of the slice before the change.
     pub from: SliceName,
-    /// The name after the change.
+    /// The name of the slice after the change.
     pub to: SliceName,
     /// The number of pairs of a lost key and a gained key.
     pub keys: u64,
@@ -37,8 +38,8 @@ pub struct Relabelled {
 }
 
 impl PairedTables<'_> {
-    /// Returns the slices whose lost keys are gained with another text in one part of the key. `keys` are the keys of
-    /// the base and of the head.
+    /// Finds the slices whose lost keys were gained again with another text in one key part. `keys` are the keys of all
+    /// rows of the base and of the head.
     pub(super) fn relabelled(
         &self,
         joined: &JoinedKeys,
@@ -101,12 +102,12 @@ impl PairedTables<'_> {
     }
 }
 
-/// The least share of row pairs that must differ in the same key columns; with a lower share, equal measurements are a
-/// coincidence. Also the least share of a table's removed keys that must be paired for the class
-/// [`Class::Rekey`](super::Class::Rekey).
+/// At least this share of row pairs must differ in the same key columns; otherwise their equal measurements are a
+/// coincidence. For the class [`Class::Rekey`](super::Class::Rekey), at least this share of a table's removed keys must
+/// also be paired.
 pub(super) const NEARLY_ALL: f64 = 0.95;
 
-/// The least share of removed rows that must be paired; otherwise no pair counts.
+/// At least this share of the removed rows must be paired with added rows; otherwise all pairs are discarded.
 const LEAST_PAIRED: f64 = 0.5;
 
 /// Pairs removed rows with added rows of equal measurements, as row numbers of base and head. All pairs differ in the
@@ -122,8 +123,9 @@ pub(super) fn rekeyed(shared: &SharedColumns<'_>, rows: &RowDiff) -> Vec<(u32, u
     if are_many { pairs } else { Vec::new() }
 }
 
-/// Returns the indices of the key columns in which the pairs differ. Only measurements that occur once on either side
-/// form a pair. `None` without pairs, or if the pairs differ in various columns.
+/// Returns the indices of the key columns in which removed and added rows with equal measurements differ. Rows are
+/// compared only if their measurements occur once among the removed and once among the added rows. `None` if there are
+/// no such rows, or if they differ in various columns.
 fn changed_keys(shared: &SharedColumns<'_>, rows: &RowDiff) -> Option<Vec<usize>> {
     let measures: Vec<&ColumnPair<'_>> = shared.measures.iter().collect();
     if measures.is_empty() || rows.removed.is_empty() || rows.added.is_empty() {

@@ -90,7 +90,8 @@ pub(super) fn pair_up(columns: &[&ColumnPair<'_>], base: Vec<u32>, head: Vec<u32
     paired
 }
 
-/// Returns row numbers with a hash of their cells, sorted by hash. The order differs from run to run.
+/// Returns row numbers with a hash of the rows' cells, sorted by hash. Each run has its own hash seed, so the order
+/// differs from run to run.
 pub(super) fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, of: CellsOf) -> Vec<HashedRow> {
     let seed = run_seed();
     let mut hashed: Vec<HashedRow> = rows.into_iter().map(|row| (seed, row)).collect();
@@ -102,7 +103,7 @@ pub(super) fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, of: CellsOf) 
     hashed
 }
 
-/// Matches rows of one hash. They nearly always have one identity; if not, their cells are compared.
+/// Matches rows whose cells have the same hash. Cells are compared, because different cells may share a hash.
 fn pair_run(columns: &[&ColumnPair<'_>], mut base: Vec<u32>, mut head: Vec<u32>, out: &mut Paired) {
     while let (Some(&first), false) = (base.first(), head.is_empty()) {
         let like_first = |side: CellsOf, row: u32| {

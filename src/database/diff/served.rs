@@ -48,11 +48,11 @@ pub struct ServedDiff {
     pub key_slices: Vec<SliceName>,
     /// The number of common keys that lost a measurement, by column.
     pub unmeasured: BTreeMap<String, u64>,
-    /// The rows that serve the keys, and figures about them.
+    /// The rows that serve the keys, with details of their changes.
     pub rows: ServedRows,
 }
 
-/// The rows that serve the keys of both sides, and figures about them.
+/// The rows that serve the keys of both sides, with details of their changes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServedRows {
     /// The rows of base and head that serve the common keys.
@@ -99,7 +99,7 @@ impl ServedDiff {
         self.slices.iter().filter(move |slice| are_several && slice.differs_from_table(whole))
     }
 
-    /// Returns true if all latencies are exactly the same.
+    /// Returns true if the latency of every common key is exactly the same before and after.
     pub(crate) fn same_latencies(&self) -> bool {
         self.rows.without_ratio == 0 && self.ratios.iter().all(|r| *r == 1.0)
     }
@@ -124,7 +124,7 @@ impl ServedDiff {
 impl PairedTables<'_> {
     /// Compares the served keys of both sides; `None` if a table lacks columns of the loader's key. `shared` are the
     /// columns of both tables; `None` if one table does not exist. `rekeyed` are pairs of rows that may differ in their
-    /// key only. `noise` is by how much reruns of the table differ.
+    /// key only. `noise` states how much the latencies of reruns of the table differ.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ pub(crate) type SliceName = Vec<(String, String)>;
 /// A key that is served only before a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LostKey {
-    /// The hash of the key, which is the same in every table.
+    /// The hash of the key. Equal keys have the same hash in every table.
     pub hash: u64,
     /// The index of the key's slice.
     pub slice: u32,
@@ -170,7 +170,8 @@ impl Slices<'_> {
     }
 }
 
-/// Groups the served keys of two tables by slice. `latencies` belong to the common keys, and `noise` to the table.
+/// Groups the served keys of two tables by slice. `latencies` are in the order of the common keys. `noise` states how
+/// much the latencies of reruns of the table differ.
 pub(super) fn slices(
     joined: &JoinedKeys,
     latencies: &[LatencyChange],

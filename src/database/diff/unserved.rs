@@ -26,24 +26,24 @@ use crate::database::served::TableIndex;
 use crate::database::state::State;
 use crate::specs::{NoiseBands, TableSpec};
 
-/// The keys that no query reaches any more, of the tables of one name, system and backend.
+/// The keys of one table on one system and backend that no query reaches any more.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unserved {
     /// The place of the first changed table.
     pub place: Place,
     /// The name of the table.
     pub table: String,
-    /// The version of the head that serves most keys of the table; `None` if no version serves any.
+    /// The version of the head whose file serves the most keys of the table; `None` if no version serves any key.
     pub answers: Option<String>,
-    /// The head's current version, if queries for that version no longer reach the keys; `None` if none does.
+    /// The head's current version, if the base's current version is loaded from the changed tables; otherwise `None`.
     pub current: Option<String>,
-    /// The slices that lost these keys.
+    /// The keys that no query reaches any more, counted by slice.
     pub slices: BTreeMap<SliceName, UnservedSlice>,
     /// The number of slices in `slices` that have no served key left.
     pub whole_slices: usize,
-    /// The axis values that sweeps lost between their remaining ends, sorted, by axis.
+    /// The axis values of unreachable keys that are within the remaining ends of their sweep, sorted, by axis.
     pub inner_values: BTreeMap<String, Vec<f64>>,
-    /// The axis values that sweeps lost beyond their remaining ends, sorted, by axis.
+    /// The axis values of unreachable keys that are beyond the remaining ends of their sweep, sorted, by axis.
     pub end_values: BTreeMap<String, Vec<f64>>,
 }
 
@@ -52,23 +52,23 @@ pub struct Unserved {
 pub struct UnservedSlice {
     /// The number of keys that no query reaches any more.
     pub keys: u64,
-    /// The number of keys that the changed tables lost, including those that another version serves.
+    /// The number of keys that the changed tables lost, including keys that another version still serves.
     pub removed: u64,
-    /// The number of the slice's keys in the file of the head that has most of them.
+    /// The number of the slice's keys in the head's file that has the most keys of the slice.
     pub remaining: u64,
-    /// The number of lost keys within the remaining ends of their sweep.
+    /// The number of unreachable keys that are within the remaining ends of their sweep.
     pub inner: u64,
     /// The number of `inner` keys that the planner can interpolate from the remaining points.
     pub interpolated: u64,
-    /// The number of `interpolated` keys whose latency differs from the lost one by more than 99 % of reruns do.
+    /// The number of `interpolated` keys whose interpolated latency is off by more than the 99th percentile of reruns.
     pub misread: u64,
-    /// The number of lost keys whose shape (key without its axes) no version serves.
+    /// The number of unreachable keys whose shape (key without its axes) no version serves.
     pub of_lost_shapes: u64,
     /// The number of shapes (keys without their axes) that no version serves.
     pub shapes: u64,
     /// The number of remaining shapes (keys without their axes) whose sweep lost an end.
     pub shorter_sweeps: u64,
-    /// The versions that served the keys.
+    /// The versions whose tables served the keys before the change.
     pub versions: BTreeSet<String>,
 }
 
@@ -94,8 +94,8 @@ struct LosingTables<'a> {
     system: &'a str,
     backend: &'a str,
     table: &'a str,
-    /// The files from which the head's current version is loaded, if the base's current version is loaded from the
-    /// changed tables.
+    /// The files from which the head's current version is loaded; `None` if the base's current version is not loaded
+    /// from any of the changed tables.
     current: Option<CurrentFiles<'a>>,
     changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
 }
@@ -123,11 +123,11 @@ type SweepEnds = SmallVec<[(f64, f64); 2]>;
 struct RemainingKeys<'a> {
     /// The ends of the sweeps that lose keys, by the hash of the key without its axes; `None` if no such key is served.
     ends: HashMap<u64, Option<SweepEnds>>,
-    /// The number of each slice's keys in the file that has most of them.
+    /// The number of keys of each slice, in the file that has the most keys of the slice.
     slices: BTreeMap<SliceName, u64>,
     /// The number of keys that the changed tables lost, by slice.
     removed: BTreeMap<&'a SliceName, u64>,
-    /// The number of keys and the version of the file that has most keys.
+    /// The number of keys and the version of the file that has the most keys.
     most: Option<(u64, String)>,
     /// The points of the sweeps that lose keys.
     lines: ServedLines<'a>,
@@ -331,7 +331,7 @@ impl<'a> LosingTables<'a> {
 }
 
 impl<'a> CurrentFiles<'a> {
-    /// Returns the files from which a changed table's current version is loaded; `None` if no current version is stated.
+    /// Returns the files from which a changed table's current version is loaded; `None` if none is stated.
     fn of(shelf: &TableIndex<'a>, state: State<'_>, diff: &TableDiff) -> Option<Self> {
         let version = shelf.slots(&diff.place.system, &diff.place.backend)?.current;
         let spec = state.specs.tables.get(&diff.table)?;

@@ -37,9 +37,9 @@ impl VersionChanges {
     }
 }
 
-/// Returns the versions that a query can name: those of the slots that the database states, or else all versions that
-/// the loader lists. A directory without tables counts, since its version takes all rows from donors. Library versions
-/// are left out, because queries do not name them: a system's YAML states them.
+/// Returns the versions that a query can name: the stated versions of each backend, or all versions that the loader
+/// lists if the database states none. A directory without tables counts, since donors provide all rows of its version.
+/// Library versions do not count, because a system's YAML names them and queries do not.
 fn selectable(state: State<'_>) -> BTreeSet<String> {
     let State { catalog, specs, .. } = state;
     let slots = specs.query_versions.as_ref().map(|versions| slots(catalog, versions));
@@ -63,7 +63,7 @@ fn selectable(state: State<'_>) -> BTreeSet<String> {
     names
 }
 
-/// Returns each version that has a directory; true if the loader reads at least one directory of that version.
+/// Returns each version that has a directory, with true if the loader reads at least one of the version's directories.
 fn listed(catalog: &Catalog) -> BTreeMap<String, bool> {
     let mut versions = BTreeMap::new();
     for dir in catalog.dirs.values() {

@@ -7,7 +7,7 @@ use super::record::{Record, table_of, words};
 use crate::database::coverage::{Cell, CoveredPoints};
 use crate::specs::TableSpec;
 
-/// A case that failed.
+/// A case that the collector failed to measure.
 #[derive(Debug)]
 pub(super) struct CollectorFailure {
     pub backend: String,
@@ -119,7 +119,7 @@ impl<'a> MissingKey<'a> {
             && each_has_a_value_of_its_own(&numbers, values)
     }
 
-    /// Returns the numbers of parts that are a plain column and not a formula.
+    /// Returns the numeric values of the key parts that are a plain column, not a formula.
     fn plain_numbers(&self) -> Vec<&'a Cell> {
         let with_parts = self.cells().zip(&self.spec.key);
         with_parts
@@ -141,8 +141,8 @@ impl<'a> MissingKey<'a> {
     }
 }
 
-/// Returns true if each number is found in a separate parameter, since one parameter describes only one part
-/// of the key. Shorter lists are used first.
+/// Returns true if each number can be assigned a separate parameter that contains it. A parameter describes only one
+/// part of the key. Parameters with fewer values are assigned first.
 fn each_has_a_value_of_its_own(numbers: &[&Cell], values: &[Vec<Cell>]) -> bool {
     let mut free: Vec<&Vec<Cell>> = values.iter().collect();
     free.sort_by_key(|v| v.len());

@@ -151,8 +151,8 @@ impl Ledger {
         failed == backend && versions.is_none_or(|v| v.contains(version))
     }
 
-    /// Returns the classified failures of a table for a backend and version. An operation belongs to the
-    /// table that shares most words with its name.
+    /// Returns the classified failures of a table for a backend and version. A failed operation belongs to the one of
+    /// `tables` whose name consists only of words of the operation's name, and of the largest number of them.
     pub fn of(
         &self,
         spec: &TableSpec,

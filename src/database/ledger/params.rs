@@ -11,11 +11,11 @@ use crate::database::coverage::Cell;
 pub(super) enum FailedCases {
     /// All cases of the failed operation.
     Operation,
-    /// All cases with the dtypes of the failure's group.
+    /// All cases of the failed operation that have the dtypes of the failure.
     Group,
-    /// One case, by the names of its parameters. A list parameter has several values.
+    /// One case, by its named parameters. A parameter that is a list has several values.
     Named(BTreeMap<String, Vec<Cell>>),
-    /// One case, by its parameters' values without names. A list parameter has several values.
+    /// One case, by its parameters without names. A parameter that is a list has several values.
     Values(Vec<Vec<Cell>>),
 }
 
@@ -80,7 +80,7 @@ struct Token<'a> {
     /// The keyword of the parameter that contains the token; `None` if parameters have no names.
     name: Option<&'a str>,
     cell: Cell,
-    /// The number of the nested list that contains the token; `None` outside of a list.
+    /// The number (from 1) of the nested list that contains the token; `None` outside of nested lists.
     list: Option<usize>,
 }
 

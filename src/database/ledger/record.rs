@@ -60,7 +60,7 @@ impl Record {
         FailureIdentity { case: self.case(), device_id, timestamp }
     }
 
-    /// Returns true if the collector knows what failed.
+    /// Returns true if the collector determined the class of the failure.
     pub(crate) fn is_classified(&self) -> bool {
         let class = self.classification.as_deref().unwrap_or_default().trim();
         !matches!(class, "" | "unclassified" | "unresolved_from_checkpoint")
@@ -82,8 +82,8 @@ pub(super) fn words(name: &str) -> BTreeSet<String> {
     name.split(['_', '.', '-']).filter(|w| !w.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns the table that an operation writes: the name of the table consists of words of the operation, and of the
-/// most words. `None` if no table's name does.
+/// Returns the table that an operation writes. Its name consists only of words of the operation, and of the largest
+/// number of them. `None` if no table has such a name.
 pub(super) fn table_of<'t>(operation: &BTreeSet<String>, tables: &[&'t str]) -> Option<&'t str> {
     let words_shared = |table: &&'t str| {
         let words = words(table.trim_end_matches("_perf"));

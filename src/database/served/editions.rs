@@ -12,7 +12,7 @@ use crate::database::catalog::TableFile;
 pub(crate) struct Edition<'a> {
     /// The name of the version's directory.
     pub version: &'a str,
-    /// The parsed version, which determines the order; `None` if it cannot be parsed, and the loader skips
+    /// The parsed version, by which the versions are sorted. `None` if the version cannot be parsed; the loader skips
     /// such versions.
     parsed: Option<Version>,
     /// The files of the table, sorted by path.

@@ -53,7 +53,7 @@ impl ReuseManifest {
         yaml::parse(&String::from_utf8_lossy(bytes))
     }
 
-    /// Returns the other backends of which `backend` reads rows of at least one kernel of a table.
+    /// Returns the other backends from which `backend` reads rows of at least one kernel of a table.
     pub fn lenders(&self, table: &str, backend: &str) -> BTreeSet<String> {
         let groups = self.groups.iter().filter(|group| group.table() == Some(table));
         let sharing = groups.map(KernelGroup::backends);

@@ -15,7 +15,8 @@ use crate::specs::{Guard, Serves};
 struct Admission<'a> {
     loaded: Option<Vals<'a, bool>>,
     buckets: Vec<Vals<'a, bool>>,
-    /// For each of the loader's maps, the text column whose texts have a map each; `None` for a single map.
+    /// For each of the loader's maps, the text column by which the loader splits the map: one map for each text of the
+    /// column. `None` if the map is not split.
     apart: Vec<Option<&'a Column>>,
 }
 
@@ -123,9 +124,8 @@ pub(crate) fn served_rows(
 /// The rows of one key in file order. Most repeated keys have two rows.
 pub(crate) type KeyRows = SmallVec<[usize; 2]>;
 
-/// Returns the groups of rows that compete for one key of the loader, sorted by row. Only rows that the
-/// loader reads count, and rows compete only within one of its maps. Empty if the table lacks columns of the
-/// key, unless the loader refuses repeated keys.
+/// Returns the groups of rows that have the same key in the same map of the loader, sorted by row. Only rows that the
+/// loader reads count. Empty if the table lacks columns of the key, unless the loader refuses repeated keys.
 ///
 /// # Errors
 ///
@@ -162,8 +162,8 @@ fn by_first(mut repeats: Vec<(usize, usize)>) -> Vec<KeyRows> {
     repeats.chunk_by(|a, b| a.1 == b.1).map(of_key).collect()
 }
 
-/// Returns the rows whose key occurs in an earlier row, each with the first row of that key. Only rows for
-/// which `goes` is true count. `hashes` are those of this run ([`Keys::run_hashes`]).
+/// Returns the rows whose key occurs in an earlier row, each with the first row of that key. Only rows for which `goes`
+/// is true count. `hashes` are the key hashes of the rows, which differ from run to run ([`Keys::run_hashes`]).
 pub(crate) fn repeats(
     hashes: &[u64],
     goes: impl Fn(usize) -> bool,

@@ -126,8 +126,9 @@ impl<'a> TableIndex<'a> {
         self.slots.get(system)?.get(backend)
     }
 
-    /// Returns true if a query can reach a version of a system's backend. This is the version that the system's YAML
-    /// names for the backend (a library such as NCCL), otherwise one that the database states, otherwise any.
+    /// Returns true if a query can reach a version of a system's backend. If the system's YAML names a version of the
+    /// backend (a library such as NCCL), queries reach only that version. Otherwise they reach the versions that the
+    /// database states, or all versions if it states none.
     pub(crate) fn is_reached(&self, system: &str, backend: &str, version: &str) -> bool {
         if let Some(named) = self.named.get(system).and_then(|named| named.get(backend)) {
             return *named == version;
@@ -161,8 +162,8 @@ impl<'a> TableIndex<'a> {
         named.or_else(|| slots.and_then(reads)).or(Some(newest))
     }
 
-    /// Returns the peers of a table on other systems: on systems of the same generation, each in its current version.
-    /// If there are none, on all systems with exactly the same version, since collectors of one version have the same
+    /// Returns the peers of a table on other systems. These are the current versions on systems of the same generation.
+    /// If there are none, they are the same version on all other systems, since collectors of one version have the same
     /// plan.
     pub(crate) fn near<'s>(&'s self, file: &TableFile) -> (SystemKinship, Vec<SystemPeer<'s, 'a>>) {
         self.system_peers_of(&file.table, &file.place)
@@ -191,8 +192,8 @@ impl<'a> TableIndex<'a> {
         (SystemKinship::SameVersion, peers_around(systems, &place.system, same))
     }
 
-    /// Returns the newest versions of a table except `current`, at most [`MOST_NEAR`]. They are the peers of tables
-    /// whose versions do not fill each other's gaps.
+    /// Returns the newest versions of a table except `current`, at most [`MOST_PEERS`]. They are the table's peers if
+    /// its versions do not fill each other's gaps.
     pub(crate) fn other_versions<'s>(
         &self,
         editions: &'s Editions<'a>,
@@ -204,7 +205,7 @@ impl<'a> TableIndex<'a> {
         others
     }
 
-    /// Returns the paths of the tables that are peers of others in key-by-key comparisons.
+    /// Returns the paths of the tables with which other tables are compared key by key.
     pub fn references(&self, specs: &Specs) -> BTreeSet<&'a str> {
         let mut files: Vec<&'a TableFile> = Vec::new();
         for (table, backends) in &self.tables {
@@ -250,8 +251,8 @@ impl<'a> Served<'a> {
         this
     }
 
-    /// Returns the own file and the donors' files. Rows that only earlier versions have may have been dropped
-    /// by the collector on purpose.
+    /// Returns the own file and the donors' files. Earlier versions are left out, because the collector may have
+    /// dropped their rows on purpose.
     pub(crate) fn fresh(&self) -> impl Iterator<Item = &'a TableFile> {
         self.own.iter().chain(&self.donors).copied()
     }

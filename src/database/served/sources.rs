@@ -53,7 +53,7 @@ pub(crate) struct SystemShelf<'a> {
 #[derive(Debug, Default)]
 struct VersionTables<'a> {
     parsed: Option<Version>,
-    /// Tables by name; the first family in order wins.
+    /// The tables by name. If several families have a table, the first family in order counts.
     tables: BTreeMap<&'a str, &'a TableFile>,
     /// The donors that the version's directories declare, as table and version, in file order.
     donors: Vec<(String, String)>,
@@ -104,8 +104,8 @@ impl<'a> SystemShelf<'a> {
         self.backends.get(backend)?.get(version)?.tables.get(table).copied()
     }
 
-    /// Returns the files behind a table of a version. `filling` is the case in which other files fill gaps in the
-    /// version's own table.
+    /// Returns the files behind a table of a version. `filling` states which other files fill gaps in the version's own
+    /// table.
     pub(crate) fn sources(
         &self,
         backend: &str,
@@ -188,13 +188,13 @@ impl<'a> SystemShelf<'a> {
     }
 }
 
-/// The maximal number of peers on other systems, or in other versions, of a table. Comparing every pair takes
-/// quadratic time, and more than eight peers would not improve the result. Tables of the public database have up to
-/// four.
+/// The maximal number of peers of a table on other systems, and also in other versions. The time to compare every pair
+/// grows quadratically, and more than eight peers would not improve the result. Tables of the public database have up
+/// to four.
 pub(super) const MOST_PEERS: usize = 8;
 
-/// Returns the systems for which `wanted` returns an edition, sorted by name. If there are more than [`MOST_NEAR`],
-/// those closest to `own` in that order are returned.
+/// Returns the systems for which `wanted` returns an edition, sorted by name. If there are more than [`MOST_PEERS`],
+/// only the closest neighbours of `own` in that order are returned.
 pub(super) fn peers_around<'s, 'a>(
     systems: &'s BySystem<'a>,
     own: &str,
@@ -223,7 +223,7 @@ pub(super) fn peers_around<'s, 'a>(
 pub(crate) enum SystemKinship {
     /// The systems have the same GPU generation.
     Generation,
-    /// The systems only have the same version of the measured software.
+    /// The systems have the same version of the measured software; their GPU generations may differ.
     SameVersion,
 }
 

@@ -63,7 +63,7 @@ pub struct Meta {
     pub runtime: Runtime,
     /// The tables by name.
     pub tables: BTreeMap<String, TableMeta>,
-    /// The numbers in the comments on each table, such as the number of appended rows.
+    /// The numbers in the file's comments, such as the number of appended rows, by table.
     #[serde(skip)]
     commented: BTreeMap<String, BTreeSet<u64>>,
     /// All fields as written.
@@ -87,8 +87,8 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Returns true if a version directory `dev-<start>`, with any further parts, names the runtime's image, commit or
-    /// version by its first hexadecimal digits.
+    /// Returns true if a version directory is named `dev-<digits>`, possibly with a suffix after a hyphen, and the
+    /// runtime's image digest or commit starts with these hexadecimal digits. At least seven digits are required.
     pub(crate) fn is_build(&self, dir: &str) -> bool {
         const FEWEST_DIGITS: usize = 7;
         let Some(rest) = dir.strip_prefix("dev-") else { return false };
@@ -113,7 +113,7 @@ pub struct TableMeta {
     /// The SHA-256 of the table file when the entry was written.
     #[serde(default, alias = "data_sha256")]
     pub sha256: Option<String>,
-    /// The collection events that measured the rows, first one first; in schema 2.
+    /// The collection events that measured the rows, oldest first; empty in schema 1.
     #[serde(default)]
     pub collections: Vec<CollectionEvent>,
     /// The digest of the cases that were run.
@@ -153,7 +153,8 @@ pub struct CollectionEvent {
     pub collector_ref: Option<String>,
 }
 
-/// The fields that describe the origin of rows and not a deviation from the usual way of measuring.
+/// The fields that describe the origin of a table's rows. All other fields in `TableMeta::declared` are reported as
+/// deviations from the usual way of measuring.
 const PROVENANCE: [&str; 12] = [
     "attempts",
     "backends",
@@ -183,7 +184,7 @@ impl TableMeta {
         })
     }
 
-    /// Returns the digests of the plans of cases that were run.
+    /// Returns the digests of the cases that were run, over all collections of the table.
     pub(crate) fn plans(&self) -> BTreeSet<&str> {
         let events = self.collections.iter().map(|event| &event.case_plan_hash);
         events.chain([&self.case_plan_hash]).flatten().map(String::as_str).collect()
@@ -208,8 +209,9 @@ impl TableMeta {
         own.into_iter().chain(self.collections.iter().cloned())
     }
 
-    /// Returns true if the entry states a collection that `before` does not: it names its collector, it is not older than
-    /// those before, and it has at least `measured` rows and at most `rows`, the number of the table's rows.
+    /// Returns true if the entry states a collection that `before`, an earlier state of the entry, does not state. The
+    /// collection must name its collector's commit, must not be older than the collections of `before`, and must have
+    /// from `measured` to `rows` rows, where `rows` is the number of rows in the table.
     pub(crate) fn adds_collection(&self, before: Option<&Self>, measured: u64, rows: u64) -> bool {
         let before: Vec<_> = before.into_iter().flat_map(Self::all_collections).collect();
         let last = before.iter().filter_map(|event| event.collected_at.as_deref()).max();
@@ -266,8 +268,8 @@ impl Meta {
         Ok(meta)
     }
 
-    /// Returns a field of a table's entry by its dotted path; if the entry lacks it, the field of the whole file, else
-    /// null.
+    /// Returns a field of a table's entry by its dotted path. If the entry lacks the field, returns the field of the
+    /// whole file, or null if that is missing as well.
     pub(crate) fn field(&self, table: &str, path: &str) -> &serde_json::Value {
         let path = format!("/{}", path.replace('.', "/"));
         let entry = self.fields.get("tables").and_then(|tables| tables.get(table));
@@ -275,8 +277,9 @@ impl Meta {
         found.or_else(|| self.fields.pointer(&path)).unwrap_or(&serde_json::Value::Null)
     }
 
-    /// Returns true if the entry of a table explains that it has `found` rows and not the stated number: the
-    /// events add up to it, one event has it, or a comment contains it or the difference.
+    /// Returns true if a table's entry explains why the table has `found` rows and not the stated number. Either the
+    /// rows of all events or of one event are `found`, or a comment contains `found` or the number of rows that were
+    /// added.
     pub(crate) fn explains(&self, table: &str, found: u64) -> bool {
         let Some(entry) = self.tables.get(table) else { return false };
         let events = entry.collections.iter().filter_map(|event| event.rows);

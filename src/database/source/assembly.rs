@@ -61,7 +61,8 @@ impl Assembly {
         self.parts.iter().all(|part| part.rows.is_empty())
     }
 
-    /// Returns an id that is equal exactly if the files and the selected rows are; `None` if a file has no id.
+    /// Returns the hash of all that determines the table: the format, the ids of the files, the selected rows and the
+    /// added columns. `None` if a file has no id.
     pub(crate) fn id(&self, id: impl Fn(&Entry) -> Option<git2::Oid>) -> Option<git2::Oid> {
         let mut text = format!("{:?}", self.dialect);
         for Part { entry, rows, added, .. } in &self.parts {
@@ -70,7 +71,7 @@ impl Assembly {
         git2::Oid::hash_object(git2::ObjectType::Blob, text.as_bytes()).ok()
     }
 
-    /// Returns the place of each row in its file.
+    /// Returns the file and the line that each row comes from.
     ///
     /// # Errors
     ///
@@ -96,8 +97,8 @@ impl Assembly {
         origin.line.saturating_sub(before)
     }
 
-    /// Returns the columns of all parts, and the rows of each part. The table's size is checked before the table is built,
-    /// because each row has a cell in every column.
+    /// Returns the columns of all parts, and the rows of each part. The size of the table is checked before the table
+    /// is built, because each row has a cell in every column.
     fn rows(
         &self,
         read: impl Fn(&Entry) -> Result<Vec<u8>, ReadError>,
@@ -126,15 +127,15 @@ impl Assembly {
 }
 
 impl PartRows<'_> {
-    /// Iterates over the numbers of the part's rows in the file.
+    /// Iterates over the indices of the part's rows in the file, from 0.
     fn numbers(&self) -> impl ExactSizeIterator<Item = u32> {
         let selected = self.part.selected.as_ref().map(|selected| &selected.numbers);
         let count = selected.map_or(self.file.len(), Vec::len);
         (0..count).map(move |at| selected.map_or(at as u32, |numbers| numbers[at]))
     }
 
-    /// Fills `cells` with the cells of a row of a table with `columns` columns. Cells of columns that only other
-    /// parts have are empty. A torn row keeps a wrong number of cells.
+    /// Fills `cells` with the cells of a row of a table with `columns` columns. Cells of columns that only other parts
+    /// have are empty. A torn row, whose number of cells is wrong in its file, never gets `columns` cells.
     fn cells<'c>(&'c self, row: u32, columns: usize, cells: &mut Vec<&'c str>) {
         cells.clear();
         if self.file.line(row).1 {

@@ -56,7 +56,7 @@ pub struct AgedFile<'a> {
 pub enum AgeBasis {
     /// The file's present bytes.
     Bytes,
-    /// The bytes at the file's path before its present bytes.
+    /// The bytes that the file's path had before the present bytes.
     BytesBefore,
 }
 
@@ -76,8 +76,8 @@ pub enum EntryKind {
     Assembled(Arc<Assembly>),
     /// An entry that cannot be read as a file, with the reason.
     Broken(String),
-    /// An entry that is not read because of a limit of the catalog, with the reason. It has the id of its bytes, so that a
-    /// change of it is seen.
+    /// An entry that is not read because it exceeds a limit of the catalog, with the reason. The entry keeps the id of
+    /// its bytes, so that a change to them is noticed.
     Refused(String, Box<EntryKind>),
 }
 
@@ -95,9 +95,9 @@ pub struct Assembly {
 pub struct Part {
     /// The file.
     pub entry: Entry,
-    /// The cells that select the rows, by column; empty for all rows.
+    /// The cells that select rows, by column. A row must have all of them; empty if all rows are selected.
     pub rows: BTreeMap<String, String>,
-    /// Columns that the file lacks, with the value of all rows.
+    /// The columns that the file lacks, each with a value that applies to all rows.
     pub added: BTreeMap<String, String>,
     /// The selected rows; `None` if all rows belong to the table.
     pub selected: Option<SelectedRows>,

@@ -24,7 +24,7 @@ pub(super) struct ColumnNames {
     numbers: HashMap<String, usize>,
 }
 
-/// The rows of a file as cells by column. A row has only the cells that the file names.
+/// The rows of a file, as cells by column. A row has cells only in the columns that the file states for the row.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FileRows {
     pub(super) header: ColumnNames,
@@ -33,8 +33,8 @@ pub struct FileRows {
     cells: Vec<(u32, u32)>,
     /// The cells of all rows, one after the other.
     text: String,
-    /// The columns that the file lacks, which are the last ones of the header. Each has the index of the column that
-    /// determines its value, and the value by that column's cell.
+    /// The columns that the file lacks, which follow its own columns. Each has the index of the column whose cell
+    /// determines the value, and the values by cell.
     filled: Vec<(usize, BTreeMap<String, String>)>,
 }
 
@@ -43,7 +43,7 @@ pub struct FileRows {
 pub struct SelectedRows {
     /// The rows of the file.
     pub file: Arc<FileRows>,
-    /// The numbers of the selected rows, ascending.
+    /// The indices of the selected rows in the file, ascending.
     pub numbers: Vec<u32>,
 }
 
@@ -55,7 +55,7 @@ struct FileRow {
     end: u32,
 }
 
-/// A group of rows with equal cells in some columns: these cells, and the rows.
+/// The cells that a group of rows shares in some columns, with the rows.
 pub type RowGroup = (Vec<String>, SelectedRows);
 
 pub(super) fn unreadable(what: impl Display, why: impl Display) -> ReadError {
@@ -137,7 +137,7 @@ impl FileRows {
         self.rows.len()
     }
 
-    /// The approximate size in memory, in bytes.
+    /// Returns the approximate size in memory, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.text.len() + 8 * self.cells.len() + 12 * self.rows.len()
     }
@@ -148,8 +148,8 @@ impl FileRows {
         (u64::from(row.line), row.is_torn)
     }
 
-    /// Iterates over the cells of a row, each with the index of its column. The cells of a torn row are numbered from
-    /// 0.
+    /// Iterates over the cells of a row, each with the index of its column. In a torn row, each cell has its position
+    /// in the row, from 0, instead.
     pub(super) fn cells(&self, row: u32) -> impl Iterator<Item = (usize, &str)> {
         let stored = self.stored(row).len();
         let first = if self.rows[row as usize].is_torn { stored } else { self.first_filled() };
@@ -185,8 +185,8 @@ impl FileRows {
         stored.find(|at| self.cells[*at].0 as usize == column).map_or("", |at| self.text_of(at))
     }
 
-    /// Groups the rows by their cells in some columns, in the order of the first rows. Spaces around a cell do not
-    /// count.
+    /// Groups the rows by their cells in some columns, ignoring spaces around a cell. Groups are in the order of their
+    /// first rows.
     ///
     /// # Errors
     ///

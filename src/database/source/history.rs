@@ -10,13 +10,13 @@ use super::{AgeBasis, AgedFile, Source};
 /// The maximal number of commits that are searched. Older changes count as equally old.
 const MOST_COMMITS: usize = 10_000;
 
-/// The bytes of a file that are looked for in older and older commits.
+/// The bytes of a file that are searched for in ever older commits.
 #[derive(Debug, Clone, Copy)]
 enum FileBytes {
     /// The bytes with this id; `None` for bytes that no commit contains.
     Of(Option<Oid>),
-    /// The current bytes, or the bytes at the same path before them, so that a file changed by a pull request keeps
-    /// the age of its previous bytes.
+    /// The current bytes of the file, or its previous bytes at the same path. A file that a pull request changed thus
+    /// keeps the age of its previous bytes.
     Before {
         /// The id of the current bytes.
         now: Option<Oid>,

@@ -123,8 +123,8 @@ impl Listing<'_> {
         Ok(())
     }
 
-    /// Returns the size of a blob in bytes, or 0 if the blob is missing. Sizes order the work and limit what
-    /// is read.
+    /// Returns the size of a blob in bytes, or 0 if the blob is missing. The size decides when a file is read and
+    /// whether it is too large to be read.
     fn size(&mut self, blob: Oid) -> u64 {
         let objects = &self.objects;
         *self

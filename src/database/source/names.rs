@@ -25,7 +25,8 @@ pub fn named_like_a_table(name: &str) -> bool {
 /// The message for a directory in the place of a file.
 pub(super) const A_FOLDER: &str = "this is a directory, but a file of this name is expected";
 
-/// Returns true if a file has the name of a file read in addition to tables: systems, facts, support matrices.
+/// Returns true if a name may be that of a file that is read but is not a table: a system's YAML, a file of facts or a
+/// support matrix.
 pub(super) fn stands_for_a_file(name: &str) -> bool {
     name.ends_with(".yaml") || name.ends_with(".csv")
 }

@@ -55,7 +55,7 @@ pub(super) fn repository(root: &Path) -> Result<Option<(Repository, String)>> {
     Ok(Some((repo, prefix)))
 }
 
-/// Returns a hint for a repository that cannot be opened, by libgit2's message.
+/// Returns a hint on how to fix a repository that cannot be opened. `message` is libgit2's error message.
 fn why_unopened(message: &str) -> &'static str {
     if message.contains("object format") {
         "repositories with SHA-256 objects are not supported: copy the files to a folder outside of git \

@@ -25,7 +25,7 @@ pub(super) struct Stamps {
 struct Stamp {
     size: u64,
     modified: Option<SystemTime>,
-    /// The inode and the time of its last change, which programs cannot set back.
+    /// The inode number and the inode's change time in seconds and nanoseconds. Programs cannot set this time back.
     identity: (u64, i64, i64),
 }
 
@@ -82,12 +82,12 @@ impl Stamps {
         self.denied.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
     }
 
-    /// Checks that no recorded file has changed, and that the user may read all of them: a missing
-    /// permission is not a fault of the data.
+    /// Checks that no recorded file has changed, and that the user may read all of them: a missing permission is not a
+    /// fault of the data.
     ///
     /// # Errors
     ///
-    /// At the first such file, by path.
+    /// If a file has changed or may not be read; the error names the first such file by path.
     pub(super) fn check(&self) -> Result<()> {
         let denied = self.denied.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = denied.first() {

@@ -36,8 +36,9 @@ pub trait Source: Sync {
         }
     }
 
-    /// Returns an id of an assembled table; `None` if an id of its files is unavailable. If its files also have rows
-    /// of other tables, the id is that of the assembled text, so that a change of other tables does not change it.
+    /// Returns an id of an assembled table; `None` if the id of one of its files is unavailable. If the files also have
+    /// rows of other tables, the id is the hash of the assembled text, so that a change to other tables does not affect
+    /// it.
     fn assembled_id(&self, assembly: &Assembly) -> Option<git2::Oid> {
         let by_files = || assembly.id(|file| self.id(file));
         if assembly.has_whole_files() {
@@ -57,10 +58,10 @@ pub trait Source: Sync {
     /// equal and need not be read.
     fn id(&self, entry: &Entry) -> Option<git2::Oid>;
 
-    /// Returns the paths that differ from the merge base with `reference`.
+    /// Returns the paths that differ between the source and its merge base with `reference`.
     fn changed_since(&self, reference: &str) -> Result<Vec<String>>;
 
-    /// Returns the merge base with `reference`, at the same root.
+    /// Opens the merge base of the source and `reference`, at the same root.
     fn base(&self, reference: &str) -> Result<Box<dyn Source>>;
 
     /// Returns true if `.gitattributes` puts the file at a path into git-LFS, so that the repository should

@@ -31,7 +31,7 @@ pub(crate) struct WorkTree {
     /// The cached ids of files, so that files unknown to git's index are hashed once.
     ids: Stamped<Option<git2::Oid>>,
     attributes: Attributes,
-    /// Files that are listed although they are not below the root, by the paths that they will have.
+    /// Additional files, which may be anywhere on disk. They are listed at the paths in their entries.
     added: Vec<Entry>,
 }
 
