@@ -92,7 +92,7 @@ impl Baseline {
         serde_json::to_string_pretty(&file).unwrap_or_default() + "\n"
     }
 
-    /// Returns true if a finding is not in the baseline, has more rows than there, or is more severe.
+    /// Returns true if a finding is not in the baseline, or has more rows or a worse severity than in the baseline.
     pub(crate) fn is_new(&self, finding: &Finding) -> bool {
         let rows = size(finding);
         self.known
@@ -101,7 +101,7 @@ impl Baseline {
     }
 }
 
-/// The number of rows by which a finding's growth is measured: `all_rows`, or `rows` if there is no such number.
+/// The number of rows by which a finding's growth is measured: `all_rows`, or `rows` if `all_rows` is `None`.
 fn size(finding: &Finding) -> u64 {
     finding.all_rows.unwrap_or(finding.rows)
 }

@@ -6,8 +6,8 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-/// The figures behind a finding's message, shown as one map in reports. Figures that other code of this
-/// program reads have typed fields; all others exist for reports and for conditions of waivers.
+/// The values behind a finding's message, shown as one map in reports. Values that other code of this program reads
+/// have typed fields. All other values exist for reports and for conditions of waivers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
     /// Path of the table that the finding's table copies.
@@ -28,21 +28,22 @@ pub struct Evidence {
 /// Effect of a finding on predictions of the default models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelReach {
-    /// Time in ms by which the finding's table changes one step of a default model: the step that it changes most in
-    /// relation to the step's time.
+    /// Absolute change in ms of the time of one step of a default model, caused by the finding's table. The step is the
+    /// one with the largest relative change.
     pub moves_ms: f64,
-    /// A clause on the step that the table changes most; `None` if the change is too small to mention.
+    /// The text `its table moves STEP by PERCENT` on the step with the largest relative change; `None` if the change is
+    /// too small to mention.
     pub moves: Option<String>,
     /// Number of predicted steps that the planner can no longer answer because of the table.
     pub loses: usize,
 }
 
-/// A slice of a table, with the figure that shows the defect.
+/// A slice of a table, with the value that shows the slice's defect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceEvidence {
     /// The key's text values that all rows of the slice have, by column.
     pub slice: BTreeMap<String, String>,
-    /// Name and value of the figure.
+    /// Name and value of the evidence that shows the slice's defect.
     pub figure: (Cow<'static, str>, Value),
 }
 
@@ -108,18 +109,18 @@ impl ModelReach {
 }
 
 impl Evidence {
-    /// Adds a figure for reports.
+    /// Adds a named value for reports and for conditions of waivers.
     pub(crate) fn insert(&mut self, name: String, value: Value) {
         self.figures.insert(name, value);
     }
 
-    /// The figure with a name; `None` if there is none.
+    /// The value with a name; `None` if there is none.
     pub fn get(&self, name: &str) -> Option<Value> {
         let typed = || self.typed().find(|(n, _)| *n == name).map(|(_, value)| value);
         self.figures.get(name).cloned().or_else(typed)
     }
 
-    /// All figures by name, as reports show them.
+    /// All values by name, as reports show them.
     pub(crate) fn json(&self) -> BTreeMap<String, Value> {
         let mut all = self.figures.clone();
         for (name, value) in self.typed() {
@@ -128,7 +129,7 @@ impl Evidence {
         all
     }
 
-    /// The typed figures that are present, by name.
+    /// The values of the typed fields that are present, by name.
     fn typed(&self) -> impl Iterator<Item = (&'static str, Value)> {
         let all = [
             ("other", self.other.as_deref().map(Value::from)),
@@ -148,7 +149,7 @@ impl Extend<(String, Value)> for Evidence {
     }
 }
 
-/// A list for reports; `None` if it is empty.
+/// Converts a list to JSON for reports; `None` if the list is empty.
 fn list<T>(items: &[T], json: impl Fn(&T) -> Value) -> Option<Value> {
     (!items.is_empty()).then(|| items.iter().map(json).collect())
 }

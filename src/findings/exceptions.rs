@@ -28,11 +28,11 @@ use crate::base::error::Reason;
 /// Path of the exceptions file, relative to the repository root.
 pub const PATH: &str = "collector/evidence_exceptions.yaml";
 
-/// Path of the list of expected losses, relative to the repository root and without its ending: `.csv` is the list,
-/// `.json` its manifest.
+/// Path of the list of expected losses, relative to the repository root and without the file extension: `.csv` is the
+/// list, `.json` its manifest.
 pub const MISSES: &str = "tools/prediction_regression_gate/expected_data_misses";
 
-/// The owners' exceptions of a repository, with the predictions that they expect to lose.
+/// The exceptions that the owners of a repository approved, and the predictions that they expect to lose.
 #[derive(Debug, Default)]
 pub(crate) struct Exceptions {
     entries: Vec<(Exception, Date)>,
@@ -135,8 +135,9 @@ impl Exceptions {
     }
 
     /// Lowers excused findings to infos whose messages name the exception. An exception for a rule of this program
-    /// excuses that rule's findings. An exception for a rule of the owners excuses all warnings on its tables, but
-    /// not errors, since no such rule is about contradictions. Returns descriptions of expired exceptions.
+    /// excuses that rule's findings. An exception for a rule of the owners excuses all warnings on its tables. It does
+    /// not excuse errors, since the owners' rules do not cover contradictions. Returns descriptions of expired
+    /// exceptions.
     pub(crate) fn apply(
         &self,
         findings: &mut [Finding],

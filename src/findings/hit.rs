@@ -31,7 +31,8 @@ pub struct RowHits<'v> {
 pub(super) enum HitRows {
     /// Single rows, in the order of the table.
     Each(Vec<RowHit>),
-    /// Rows that share a key, one entry per key, with the severity of all. All rows of a key except one are hits.
+    /// Rows that share a key: one entry per key, with all rows of the key. All rows of a key except one are hits. All
+    /// hits have the same severity.
     Copies(Vec<KeyRows>, Severity),
 }
 
@@ -49,8 +50,8 @@ pub struct RowHit {
 pub struct HitPart<'p> {
     /// Row numbers, ascending and distinct.
     pub rows: &'p [usize],
-    /// For hits on rows that share a key: the keys of `rows`, each with all of its rows that are shown. Empty for
-    /// other hits.
+    /// For a hit on rows that share a key: one entry per key of `rows`, with those rows of the key that reports show.
+    /// Empty for other hits.
     pub copies: &'p [KeyRows],
 }
 

@@ -112,7 +112,7 @@ impl Located<'_> {
         }
     }
 
-    /// Replaces the numbers of rows that repeat a key by their files and rows there.
+    /// Replaces each row number in a list of rows that share a key by the row's file and its row number there.
     fn relabel_copies(&self, value: &mut Value) {
         let Value::Array(copies) = value else { return };
         for copy in copies {
@@ -159,7 +159,7 @@ impl Located<'_> {
     }
 }
 
-/// The example value [`OTHER_ROWS`] after its row numbers were replaced by line numbers.
+/// Name of the example value that replaces [`OTHER_ROWS`] when row numbers are converted to line numbers.
 const OTHER_LINES: &str = "dropped_lines";
 
 /// Adds the line number of each example row in a text table. Tables are dropped after they were judged, so those with

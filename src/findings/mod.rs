@@ -56,7 +56,7 @@ pub use crate::database::table::{EXAMPLES, Example};
 pub struct ComparedStates {
     /// Commit of the base state.
     pub base: String,
-    /// Commit of the head or only state; `None` for files on disk.
+    /// Commit of the head, or of the only state if none are compared; `None` for files on disk.
     pub head: Option<String>,
     /// Date of the head's commit and name of its repository; empty for files on disk.
     pub of: String,
@@ -70,7 +70,7 @@ impl Default for ComparedStates {
 }
 
 impl ComparedStates {
-    /// The flag that names the head, with its value; empty for files on disk.
+    /// The option `flag` with the head as its value, for a command line; empty for files on disk.
     fn head(&self, flag: &str) -> String {
         self.head.as_ref().map(|head| format!(" {flag} {}", quoted(head))).unwrap_or_default()
     }
@@ -104,23 +104,23 @@ pub struct Finding {
     pub slice: BTreeMap<String, Value>,
     /// Number of affected rows.
     pub rows: u64,
-    /// Number of all affected rows, new or not, for findings that report each row. `None` for a finding
-    /// on a whole file, whose `rows` does not measure growth.
+    /// Number of affected rows, including rows that are not new, for findings that report each row. `None` for a
+    /// finding on a whole file, whose `rows` does not measure growth.
     pub all_rows: Option<u64>,
-    /// Numbers of the affected rows, from 0. A finding of the base is recognised in the head by them.
+    /// Numbers of the affected rows, from 0. They identify a finding of the base in the head.
     pub named_rows: Vec<u32>,
     /// Affected parts other than rows: columns, donor tables or slices. In a pull request the finding is new if the
     /// base lacks one of them.
     pub parts: BTreeSet<String>,
     /// Message, one sentence.
     pub message: String,
-    /// Figures behind the message.
+    /// Values behind the message.
     pub evidence: Evidence,
     /// Up to [`EXAMPLES`] example rows.
     pub examples: Vec<Example>,
     /// Name of the person who waived the finding.
     pub waived_by: Option<String>,
-    /// Novelty compared with a baseline or base.
+    /// Novelty in comparison with the baseline or the base state.
     pub novelty: Novelty,
     /// The kind of data that the finding is about.
     pub domain: Domain,
@@ -187,7 +187,7 @@ impl Finding {
         self
     }
 
-    /// Adds a figure behind the message.
+    /// Adds a value behind the message.
     pub fn evidence(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.evidence.insert(name.to_owned(), value.into());
         self
@@ -217,7 +217,7 @@ impl Finding {
         self
     }
 
-    /// Marks the finding as about the change itself, which makes it new.
+    /// Marks the finding as one about the change between two states. Such a finding is always new.
     pub(crate) fn about_change(mut self) -> Self {
         self.domain = Domain::Change;
         self.novelty = Novelty::New;
@@ -289,8 +289,8 @@ impl Finding {
         words.join(" ")
     }
 
-    /// The command that draws the finding's table with its rows marked; if `is_compared`, together with the table of
-    /// the base. `None` for a finding that is not on a table with a place.
+    /// The command that plots the finding's table with the finding's rows marked; if `is_compared`, together with the
+    /// table of the base. `None` for a finding that is not on a table with a place.
     pub(crate) fn explore_command(
         &self,
         states: &ComparedStates,
@@ -311,7 +311,7 @@ impl Finding {
         Some(command)
     }
 
-    /// Returns true if the finding was not there before.
+    /// Returns true if the finding is new: it was compared, and neither the base nor the baseline has it.
     pub fn is_new(&self) -> bool {
         self.novelty == Novelty::New
     }
@@ -321,12 +321,12 @@ impl Finding {
         self.severity == Severity::Error
     }
 
-    /// Returns true if the finding is neither waived nor in the baseline, and was not there before.
+    /// Returns true if the finding is not waived, and is new or was not compared.
     pub(crate) fn counts(&self) -> bool {
         self.waived_by.is_none() && self.novelty.as_new() != Some(false)
     }
 
-    /// Returns true if the finding is not waived, but was there before or is in the baseline.
+    /// Returns true if the finding is not waived, and the base or the baseline has it.
     pub(crate) fn is_old(&self) -> bool {
         self.waived_by.is_none() && self.novelty.as_new() == Some(false)
     }

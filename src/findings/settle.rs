@@ -45,8 +45,8 @@ impl<'v> Hit<'v> {
         }
     }
 
-    /// The hit's error on rows that the pull request adds or changes, except rows for which `is_hit` is true. For a
-    /// hit that is not divided by rows: its finding if it is an error. `None` without an error.
+    /// Returns the hit's error on rows that the pull request adds or changes. Rows for which `is_hit` is true are left
+    /// out. A hit that is not divided by rows returns its finding if that is an error. `None` without an error.
     pub(crate) fn error_on_new_rows(
         self,
         states: &RowStates<'_>,
@@ -135,9 +135,9 @@ fn split(hits: Vec<RowHit>, states: &RowStates<'_>) -> [RowsOfNovelty; 2] {
     [new, old].map(|hits| RowsOfNovelty { hits, copies: Vec::new() })
 }
 
-/// Divides rows that share a key into new repeats and the others. The original of each key is the first
-/// row that was there before, else the first row. New repeats are shown with all rows of their key, the
-/// others with the rows that were there before.
+/// Divides rows that share a key into new repeats and old repeats. The original of each key is the first row that the
+/// base has, else the first row. New repeats are shown with all rows of their key. Old repeats are shown only with the
+/// original and the other old repeats of their key.
 fn split_copies(
     copies: Vec<KeyRows>,
     grade: Severity,

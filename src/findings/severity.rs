@@ -36,8 +36,8 @@ impl Severity {
     }
 }
 
-/// The share of a rule's warnings and infos that are right. Each was judged by hand, on data that no rule was tuned to
-/// (docs/precision.md). The order is from the least to the most confident.
+/// Confidence in a rule: the share of its warnings and infos that are right. Each one was judged by hand, on data that
+/// no rule was tuned to (docs/precision.md). The order is from the least to the most confident.
 #[derive(
     Debug,
     Clone,
@@ -66,7 +66,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// Returns the precision in the terms of code scanning.
+    /// Returns the precision in the words of GitHub code scanning, such as `very-high`.
     pub(crate) fn precision(self) -> &'static str {
         match self {
             Self::Look => "medium",

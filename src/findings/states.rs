@@ -48,7 +48,7 @@ impl Novelty {
     }
 }
 
-/// Changed facts among those that decide the judgement of a table's rows.
+/// Changes of the facts by which a table's rows are judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum NewFacts {
     /// The facts did not change.

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Finding, Novelty, Severity, Sink};
 use crate::base::words::{names, plural};
 
-/// Name of the evidence and slice part that name what is unknown.
+/// Name under which the evidence and the slice of a finding state the unknown thing.
 const UNKNOWN: &str = "unknown";
 
-/// Name of the slice part with the sentence of a finding that several files share.
+/// Name of the slice part that contains the sentence of a finding that is merged over files.
 const SHARED: &str = "shared";
 
-/// A finding that is merged over files: its rule, and its text without the file.
+/// The identity of a finding that is merged over files: its rule, and its unknown thing or its shared sentence.
 type NoveltyKey = (String, String);
 
 impl Finding {
@@ -37,22 +37,22 @@ impl Finding {
     }
 }
 
-/// Marks new novelties as inherited if any file of the base has them.
+/// Marks new findings that are merged over files as inherited if any file of the base has the same finding.
 pub(crate) fn inherit_unknown(findings: &mut [Finding], base: &BTreeSet<NoveltyKey>) {
     let is_known =
         |f: &&mut Finding| f.is_new() && f.novelty_key().is_some_and(|k| base.contains(&k));
     findings.iter_mut().filter(is_known).for_each(|finding| finding.novelty = Novelty::Inherited);
 }
 
-/// The novelties and shared sentences among findings.
+/// Returns the identities of all findings that are merged over files.
 pub(crate) fn unknown_of(findings: &[Finding]) -> BTreeSet<NoveltyKey> {
     findings.iter().filter_map(Finding::novelty_key).collect()
 }
 
 impl Sink {
-    /// Merges findings of the same novelty or shared sentence in several files into one info on the first file.
-    /// `not_known` completes the sentence of a novelty. If several rules report the same one, only the findings of
-    /// the most frequent rule stay.
+    /// Merges findings on the same unknown thing, or with the same shared sentence, in several files into one info on
+    /// the first file. `not_known` completes the sentence on an unknown thing. If several rules report the same thing,
+    /// only the findings of the most frequent rule are kept.
     pub(crate) fn merge_unknown(&mut self, not_known: &str) {
         let mut merged: BTreeMap<(String, bool), Vec<Finding>> = BTreeMap::new();
         for finding in std::mem::take(&mut self.findings) {

@@ -31,7 +31,8 @@ pub(crate) struct Waiver {
     pub rule: String,
     /// Glob over the finding's path; `**` crosses folders.
     pub path: String,
-    /// Condition on the finding's `rows`, `severity` and evidence; absent waives all.
+    /// Condition on the finding's `rows`, `severity` and evidence; if absent, all findings of the rule on the path are
+    /// waived.
     #[serde(default, rename = "where")]
     pub predicate: Option<Expr>,
     /// The reason why the finding is acceptable.
@@ -208,8 +209,8 @@ impl Applied {
     }
 }
 
-/// Rejects a condition with a misspelt name. The valid names are those of the figures of the findings that the waiver
-/// matches.
+/// Rejects a condition with a misspelt name. A name is valid if a finding that the waiver matches has a value of that
+/// name.
 fn check_names<'a>(
     waiver: &Waiver,
     findings: impl Iterator<Item = &'a Finding>,

@@ -22,8 +22,8 @@ pub(crate) struct WaiverEntry<'a> {
 }
 
 impl WaiverEntry<'_> {
-    /// Renders the entry. It accepts the finding as it is now: one with more rows, or a worse one, is
-    /// reported again.
+    /// Renders the entry. The entry accepts the finding in its present extent. If the finding gets more rows or a worse
+    /// severity, it is reported again.
     pub(crate) fn text(&self) -> String {
         // A JSON string is a YAML string.
         let quoted = |text: &str| serde_json::Value::from(text).to_string();

@@ -18,13 +18,14 @@ pub struct Call {
     pub module: String,
     /// Name of the module's function.
     pub function: String,
-    /// Positional arguments. `{"type": T}` is attribute T of the module, and `{"case": N}` is element N of the
-    /// collector's case whose other arguments are these.
+    /// Positional arguments. `{"type": T}` is attribute T of the module. `{"case": N}` is element N of the collector's
+    /// case that matches all other arguments.
     pub args: Vec<Json>,
     /// Name of the module's function that lists the collector's cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cases: Option<String>,
-    /// Values by element index, which select one of several cases with the same arguments.
+    /// Preferred values of elements of a case, by element index. They select one case if several cases have the same
+    /// arguments.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prefer: BTreeMap<usize, Json>,
     /// Environment variables of the call.
@@ -32,17 +33,18 @@ pub struct Call {
     pub env: BTreeMap<String, String>,
     /// Name of the file that the function writes.
     pub file: String,
-    /// The column values that the rows of one call share; absent if a call measures one row.
+    /// The column values that all rows of a call share, if a call measures several rows; absent if it measures one row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Number of processes that call the function together, each with a GPU of its own; absent if one
     /// process calls it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// Number of empty launches that take as long on the host as the call; `None` if a CUDA graph is timed.
+    /// The call's time on the host, as the number of empty launches that take equally long; `None` if a CUDA graph is
+    /// timed.
     #[serde(skip)]
     pub launches: Option<u32>,
-    /// The reason why the row is a proxy, which is shown and not judged; `None` if it is judged.
+    /// The reason why the row is a proxy; `None` if it is not. A proxy is shown, but not judged.
     #[serde(skip)]
     pub proxy: Option<String>,
 }

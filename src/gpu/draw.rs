@@ -16,7 +16,7 @@ use crate::specs::{Noise, NoiseBand};
 /// minutes.
 const GROUPS: usize = 3;
 
-/// The settings of a draw.
+/// The settings of a random draw of points from a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrawRules<'a> {
     /// The number of points to draw.
@@ -29,7 +29,7 @@ pub(crate) struct DrawRules<'a> {
     pub dtypes: Option<&'a BTreeSet<String>>,
 }
 
-/// The figures of a draw.
+/// The numbers of rows that a random draw from a table considered, left out or replaced.
 #[derive(Debug, Clone)]
 pub struct DrawCounts {
     /// Seed of the random draw.
@@ -42,7 +42,7 @@ pub struct DrawCounts {
     pub slices: BTreeMap<String, usize>,
     /// Number of the table's rows that no recipe or runner describes.
     pub without_recipe: usize,
-    /// The rows that were left out because they need more GPUs than there are, in words; `None` if there are none.
+    /// Text on the rows that were left out because they need more GPUs than there are; `None` without such rows.
     pub larger: Option<String>,
     /// Number of rows left out because the device cannot measure them as they were recorded.
     pub proxies: usize,
@@ -55,7 +55,7 @@ pub struct DrawCounts {
 /// Points drawn from a table, not yet measured.
 pub(crate) struct Drawn {
     pub file: TableFile,
-    /// The figures of the draw.
+    /// The numbers of rows that the draw considered, left out or replaced.
     pub counts: DrawCounts,
     /// True if the device measures the points as they were recorded.
     pub is_judged: bool,
@@ -133,7 +133,7 @@ fn grouped(points: &MeasurablePoints<'_>, rows: &[usize], rules: DrawRules<'_>) 
     left
 }
 
-/// The number of latency parts of a slice.
+/// The number of latency groups into which the rows of a slice are divided.
 const PARTS: usize = 10;
 
 /// The rows of one slice and latency decile.
@@ -147,7 +147,7 @@ struct Stratum {
     rows: Vec<usize>,
 }
 
-/// Divides rows into strata. `rows` yields the number, slice and latency of each row.
+/// Divides rows into strata. `rows` yields the row number, slice and latency of each row.
 fn strata(rows: impl IntoIterator<Item = (usize, String, f64)>) -> Vec<Stratum> {
     let mut slices: BTreeMap<String, Vec<(f64, usize)>> = BTreeMap::new();
     for (row, slice, latency) in rows {

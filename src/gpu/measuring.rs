@@ -47,8 +47,8 @@ pub(crate) struct MeasuringRun<'a> {
     pub fastest: f64,
 }
 
-/// Adds a failure to the successive failures with the same reason, or clears them after another answer. Changes nothing
-/// once their table is given up.
+/// Adds the reason of a failed answer to `failures`: successive failures with the same reason. A success, or a failure
+/// for another reason, first clears them. Changes nothing once the table is given up.
 fn add_failure(failures: &mut Vec<Reason>, answer: &Result<Answer, Reason>) {
     if cause(failures).is_none() {
         failures.retain(|why| answer.as_ref().err() == Some(why));
@@ -63,7 +63,7 @@ fn cause(failures: &[Reason]) -> Option<String> {
 }
 
 impl MeasuringRun<'_> {
-    /// Measures a point; `None` if nothing more is measured of its table.
+    /// Measures a point; `None` if the run is over, the device has failed, or the table is given up.
     fn measure(&mut self, point: &Point) -> Option<Result<Answer, Reason>> {
         if self.finishing.is_over() || self.failed.is_some() || cause(&self.failures).is_some() {
             return None;
@@ -76,7 +76,8 @@ impl MeasuringRun<'_> {
         Some(answer)
     }
 
-    /// Measures the control points in another pass, and adds the median of each to its times.
+    /// Measures each control point once more, and adds the median of its samples to its entry in `times`. `asked` is
+    /// the number of points of the table.
     fn pass(&mut self, controls: &[Point], times: &mut [Vec<f64>], asked: usize) -> Result<()> {
         for (index, (point, times)) in controls.iter().zip(times).enumerate() {
             if !is_affordable(index, asked, self.fastest) {
@@ -90,33 +91,34 @@ impl MeasuringRun<'_> {
     }
 }
 
-/// The duration in seconds of the fastest call above which a table has fewer control points.
+/// The limit of the duration of a table's fastest call, in seconds. A table with slower calls has fewer control points.
 const SLOW: f64 = 2.0;
 
-/// Returns true if the control point with this index is measured in a table of `asked` points. If calls are slow, two
-/// passes over the control points are a third of all calls.
+/// Returns true if the control point with this index is measured in a table of `asked` points. If calls are slow, the
+/// number of control points is limited: two passes over them are about a third of all calls.
 fn is_affordable(index: usize, asked: usize, fastest: f64) -> bool {
     index < (asked / 4).max(2) || fastest <= SLOW
 }
 
-/// The longest timed part of a control point's sample in ms. Rows with a recorded power were timed for a second, which
-/// is too long here.
+/// The maximum duration of the timed part of a control point's sample, in ms. Rows with a recorded power were timed for
+/// a second, which is too long here.
 const CONTROL_MS: f64 = 100.0;
 
 /// The measured points of a table, not yet judged.
 pub(crate) struct MeasuredTable {
     pub file: TableFile,
-    /// The figures of the draw.
+    /// The numbers of rows that the draw considered, left out or replaced.
     pub counts: DrawCounts,
     /// The points in the order of measurement.
     pub points: Vec<Measured>,
-    /// The number of points to measure.
+    /// The number of points that the run was to measure. After a stop, `points` contains fewer.
     pub asked: usize,
     /// Times in ms of each control point, one per pass.
     controls: Vec<Vec<f64>>,
     /// The reason why the table was given up; `None` if it was not.
     given_up: Option<String>,
-    /// A sentence about a run that stopped within the table; `None` if it did not.
+    /// A sentence that states after how many points the run was stopped; `None` if all points were measured or the
+    /// table was given up.
     stopped: Option<String>,
     complaints: Complaints,
 }
@@ -190,8 +192,8 @@ impl MeasuredTable {
         Self { file, counts, points, asked, controls, given_up, stopped, complaints }
     }
 
-    /// Returns the table's median as a control table for others; `None` if too few of its points are judged, if its
-    /// times are not steady, or if the runner wrote errors.
+    /// Returns the median of the table's points, for use as a control table; `None` if too few points are judged, if
+    /// the times are not steady, or if the runner wrote errors.
     pub(crate) fn as_control(&self, limits: &Margins) -> Option<Middle> {
         let control = || control(&self.points, &self.controls, &limits.of(&self.file.table));
         (self.complaints.errors == 0).then(control).flatten()
@@ -237,9 +239,10 @@ fn host_ms(point: &Point, about: &About) -> f64 {
     launches.zip(about.launch_us).map_or(0.0, |(count, us)| f64::from(count) * us / 1e3)
 }
 
-/// Chooses control points, spread over the sample's latencies. The longest are left out, since control points are
-/// measured three times. The card rests before each, so that earlier load does not matter. Rows that a call measures as
-/// a group are left out, because they are measured only once. Power is not measured.
+/// Chooses control points, spread over the sample's latencies. The points with the longest latencies are left out,
+/// since control points are measured three times. The card rests before each control point, so that earlier load does
+/// not matter. Rows that a call measures as a group are left out, because they are measured only once. Power is not
+/// measured.
 fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     let single = |p: &&Point| p.call.as_ref().is_none_or(|call| call.group.is_none());
     let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).filter(single).collect();
@@ -279,17 +282,17 @@ fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
     reasons
 }
 
-/// Returns the times of the control points that were measured in every pass. The others do not show drift.
+/// Returns the times of the control points that were measured in every pass. Other control points cannot show drift.
 fn whole(mut passes: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let most = passes.iter().map(Vec::len).max().unwrap_or(0);
     passes.retain(|times| times.len() == most && most > 1);
     passes
 }
 
-/// Duration in seconds of a measurement by a recipe: the least and the most.
+/// Shortest and longest duration of a measurement by a recipe, in seconds.
 const OWN_S: (f64, f64) = (0.07, 0.15);
 
-/// Duration in seconds of a measurement by a framework, or by a command without a recipe: the least and the most.
+/// Shortest and longest duration of a measurement by a framework, or by a command without a recipe, in seconds.
 const FOREIGN_S: (f64, f64) = (1.0, 3.0);
 
 /// Describes the number of measurements of some tables, and their duration in seconds.

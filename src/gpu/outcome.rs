@@ -44,7 +44,7 @@ pub struct Sample {
     /// Name and version of the device's software, such as `cuBLAS 13.0.2`, if the table's version
     /// differs.
     pub measured_with: Option<String>,
-    /// The figures of the draw.
+    /// The numbers of rows that the draw considered, left out or replaced.
     pub draw: DrawCounts,
     /// The smallest bias that the sample detects, and its rate of false alarms.
     pub power: Power,
@@ -58,8 +58,8 @@ pub struct Sample {
     pub verdict: Verdict,
     /// Errors and warnings that the runner wrote while the table was measured.
     pub complaints: Complaints,
-    /// A sentence that states if the table's collector changed since the table was measured; `None` unless a collector
-    /// measured and the table failed.
+    /// A sentence that states whether the table's collector changed since the table was measured. `None` unless the
+    /// points were measured with a collector and the table failed.
     pub origin: Option<String>,
 }
 

@@ -18,8 +18,8 @@ pub struct Plan {
     pub table: String,
     /// Name of the backend directory. The recipes of this table and backend describe how a point is measured.
     pub backend: String,
-    /// The device's name for the software, such as cuBLAS or NCCL, whose version is in the rows and in the name of the
-    /// version directory.
+    /// The device's name for the software that is measured, such as cuBLAS or NCCL. Its version is in the rows and in
+    /// the name of the version directory.
     pub version: String,
     /// Parts of the grid. Each part contains every combination of its columns' values.
     pub grid: Vec<BTreeMap<String, Vec<GridCell>>>,
@@ -29,7 +29,7 @@ pub struct Plan {
     /// Random draw from the selected points; `None` measures all.
     #[serde(default)]
     pub draw: Option<EvenDraw>,
-    /// Number of points, from the start of the draw, for which power is also measured.
+    /// Number of points whose power is also measured: the first points of the draw.
     #[serde(default)]
     pub power: usize,
 }
@@ -42,7 +42,8 @@ pub struct EvenDraw {
     pub points: usize,
     /// Seed of the draw.
     pub seed: u64,
-    /// Columns whose combinations of values have the same number of points, as nearly as possible.
+    /// Columns over which the draw is spread evenly: each combination of their values gets nearly the same number of
+    /// points.
     pub evenly: Vec<String>,
 }
 

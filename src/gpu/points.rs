@@ -235,8 +235,8 @@ impl<'a> MeasurablePoints<'a> {
         }
     }
 
-    /// Returns the reason why the times of a row scatter on any device; `None` if they do not. Such a recipe has
-    /// `proxy_rows`, unlike a recipe that measures another kernel.
+    /// Returns the reason why the times of a row scatter on any device; `None` if they do not. Recipes mark such rows
+    /// by `proxy_rows`. A recipe that measures another kernel does not have `proxy_rows`.
     fn scatters(&self, row: usize) -> Option<String> {
         let recipe = self.recipes[self.recipe[row]?].recipe;
         self.work(row)?.proxy.filter(|_| recipe.proxy_rows.is_some())

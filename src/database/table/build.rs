@@ -31,8 +31,8 @@ impl Column {
         }
     }
 
-    /// Concatenates columns. Integers become floating-point numbers if one of the columns has these and the
-    /// conversion is exact.
+    /// Concatenates columns. Integers become floating-point numbers if another column has floating-point numbers and
+    /// the conversion is exact.
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@ use std::mem::take;
 
 use super::Numbering;
 
-/// An integer column, stored as codes into its distinct numbers.
+/// An integer column, stored as its distinct integers and one code per row.
 #[derive(Debug, Clone)]
 pub struct CodedColumn {
     /// The code of each row: an index into `numbers`.
@@ -63,14 +63,14 @@ impl CodedColumn {
         self.codes.iter().map(|code| all[*code as usize]).collect()
     }
 
-    /// Returns bounds of the rows' numbers, which are exact if no number is unused; `None` if there are no
-    /// numbers.
+    /// Returns the smallest and the largest of the distinct numbers; `None` if there are no numbers. They are the
+    /// bounds of the rows' numbers if every distinct number belongs to a row.
     pub(crate) fn span(&self) -> Option<[i64; 2]> {
         Some([*self.numbers.iter().min()?, *self.numbers.iter().max()?])
     }
 }
 
-/// Converts numbered bit patterns back to numbers.
+/// Returns the distinct integers of a numbering, which stores them as bit patterns.
 fn numbers(numbering: Numbering) -> Vec<i64> {
     numbering.into_values().into_iter().map(|bits| bits as i64).collect()
 }
@@ -83,7 +83,7 @@ fn are_distinct(numbers: &[i64]) -> bool {
 
 /// Returns true if there are values and all are equal.
 pub fn all_equal<T: PartialEq>(values: &[T]) -> bool {
-    /// The number of values that are compared without branches.
+    /// The number of values in a block. The values of a block are compared without branches.
     const BLOCK: usize = 256;
     let Some((first, others)) = values.split_first() else { return false };
     others.chunks(BLOCK).all(|block| block.iter().fold(true, |are, value| are & (value == first)))

@@ -70,7 +70,7 @@ impl Column {
         }
     }
 
-    /// Returns the column's kind as in specs; `None` for an unsupported type.
+    /// Returns the column's kind in the terms of table specs; `None` for an unsupported type.
     pub(crate) fn kind(&self) -> Option<ColumnKind> {
         match self {
             Self::Int { .. } => Some(ColumnKind::Int),
@@ -81,7 +81,7 @@ impl Column {
         }
     }
 
-    /// Returns the name of the column's type for people.
+    /// Returns the name of the column's type for messages.
     pub(crate) fn kind_name(&self) -> &str {
         match self {
             Self::Int { .. } => "int",
@@ -132,7 +132,7 @@ impl Column {
         }
     }
 
-    /// Returns a row as a number; NaN if it is null or not a number.
+    /// Returns the cell of a row as a number; NaN if the cell is null or not a number.
     #[inline]
     pub fn number(&self, row: usize) -> f64 {
         match self {
@@ -144,7 +144,7 @@ impl Column {
         }
     }
 
-    /// Returns the first `rows` rows as numbers; NaN where null or not a number.
+    /// Returns the cells of the first `rows` rows as numbers; NaN where a cell is null or not a number.
     pub(crate) fn numbers(&self, rows: usize) -> Cow<'_, [f64]> {
         match self {
             Self::Float { values, nulls: None } => Cow::Borrowed(values),
@@ -153,7 +153,7 @@ impl Column {
         }
     }
 
-    /// Returns a row as JSON. NaN and infinities become texts.
+    /// Returns the cell of a row as JSON. NaN and infinities become texts.
     pub fn json(&self, row: usize) -> serde_json::Value {
         match self {
             _ if self.is_null(row) => serde_json::Value::Null,
@@ -165,7 +165,7 @@ impl Column {
         }
     }
 
-    /// Returns a range of rows for formulas.
+    /// Returns the cells of a range of rows as a value for formulas.
     pub(super) fn value(&self, range: Range<usize>) -> Value<'_> {
         match self {
             // A column with the same integer in all rows becomes one value, like a column with one text
@@ -201,7 +201,7 @@ impl Column {
     }
 }
 
-/// Re-encodes codes with a dictionary of only the texts in use.
+/// Removes the texts that no row uses from a dictionary. Returns the new code of each row and the new dictionary.
 pub fn own_names(codes: &[u32], dict: &[Arc<str>]) -> (Vec<u32>, Vec<Arc<str>>) {
     let mut used: Vec<u32> = codes.iter().copied().filter(|code| *code != NULL_CODE).collect();
     used.sort_unstable();

@@ -10,11 +10,11 @@ use crate::base::expr::NULL_CODE;
 /// processed.
 const BLOCK: usize = 1024;
 
-/// The maximal number of possible combinations per row that are numbered in a list; above it, a hash table is
-/// used.
+/// The maximum number of possible combinations per row for which combinations are numbered in a list. If there are
+/// more, a hash table is used.
 const LISTED_PER_ROW: usize = 8;
 
-/// Some columns with one code per row.
+/// Columns of codes whose combinations are numbered. Rows with the same codes in all columns have the same combination.
 #[derive(Default)]
 pub struct Combinations<'a> {
     columns: Vec<CodeColumn<'a>>,
@@ -31,14 +31,14 @@ struct CodeColumn<'a> {
 /// The combination of each row, numbered in order of first occurrence.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NumberedRows {
-    /// The number of each row's combination.
+    /// The number that identifies each row's combination.
     pub of_rows: Vec<u32>,
     /// The number of rows of each combination.
     pub counts: Vec<u32>,
 }
 
 impl NumberedRows {
-    /// Returns the first row of each combination, by the combination's number.
+    /// Returns the first row of each combination, indexed by the combination's number.
     pub(crate) fn first_rows(&self) -> Vec<usize> {
         let mut first: Vec<usize> = Vec::with_capacity(self.counts.len());
         for (row, number) in self.of_rows.iter().enumerate() {
@@ -74,7 +74,7 @@ impl<'a> Combinations<'a> {
         }
     }
 
-    /// Returns the combination of each of `rows` rows.
+    /// Returns the combination of each row, numbered in order of first occurrence. `rows` is the number of rows.
     pub(crate) fn numbers(&self, rows: usize) -> NumberedRows {
         let mut of_rows = Vec::with_capacity(rows);
         let count = self.visit_blocks(rows, |_, numbers| of_rows.extend_from_slice(numbers));
@@ -83,8 +83,8 @@ impl<'a> Combinations<'a> {
         NumberedRows { of_rows, counts }
     }
 
-    /// Calls `see` for each block of rows with its first row and the numbers of its combinations. Returns the
-    /// number of combinations.
+    /// Calls `see` for each block of rows, with the block's first row and the combination number of each row in the
+    /// block. Returns the number of distinct combinations.
     fn visit_blocks(&self, rows: usize, see: impl FnMut(usize, &[u32])) -> usize {
         let mut counts = self.columns.iter().map(|column| column.count);
         let mut numbering = Numbering::default();
@@ -135,7 +135,7 @@ impl<'a> Combinations<'a> {
     }
 }
 
-/// The numbers of combinations, by position among all possible combinations.
+/// The numbers assigned to combinations so far, in a list with one entry per possible combination.
 struct NumberList {
     numbers: Vec<u32>,
     next: u32,

@@ -79,7 +79,8 @@ impl StoredAs {
     }
 }
 
-/// The reason why a table cannot be read; each kind has a rule. It is displayed as in its finding.
+/// The reason why a table cannot be read. Each kind of reason is reported by its own rule, in the words of its
+/// `Display`.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TableFault {
     /// The table cannot be decoded, with the reason.

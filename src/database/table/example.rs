@@ -15,13 +15,13 @@ pub struct Example {
     pub values: Vec<(String, Value)>,
 }
 
-/// The value that names the other rows with the example's key.
+/// Name of the example value that lists the other rows with the example's key.
 pub const OTHER_ROWS: &str = "dropped_rows";
 
-/// The value that names the reference table whose row an example is.
+/// Name of the example value that names the reference table, for an example that is a row of that table.
 pub const REFERENCE: &str = "row of";
 
-/// The maximal number of examples of a finding.
+/// The maximum number of examples of a finding.
 pub const EXAMPLES: usize = 5;
 
 /// Converts a text to JSON and cuts it if it is too long for a name, since cells may contain megabytes.

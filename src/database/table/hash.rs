@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 /// The initial value of all hashes.
 pub(super) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns bits that are equal for equal numbers: there is one zero and one NaN.
+/// Returns bits that are equal for equal numbers: both zeros have the same bits, and so do all NaNs.
 #[inline]
 pub(crate) fn number_bits(value: f64) -> u64 {
     if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
@@ -30,9 +30,9 @@ pub(crate) fn run_text_hash(text: &str) -> u64 {
     run_state().hash_one(text)
 }
 
-/// Mixes a value into a hash by the folded multiply of wyhash, whose high half scrambles the low half. It is written
-/// out because it processes whole columns without branches. As with [`text_hash`], another function would change
-/// which keys are in a sketch.
+/// Mixes a value into a hash by the folded multiply of wyhash, in which the high half of the product scrambles the low
+/// half. The function is implemented here because it processes whole columns without branches. Like [`text_hash`], it
+/// decides which keys are in a sketch.
 #[inline]
 pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     let scrambled = value.wrapping_mul(0xa076_1d64_78bd_642f);
@@ -40,7 +40,8 @@ pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     (wide as u64) ^ ((wide >> 64) as u64)
 }
 
-/// Returns the initial value of the contributions of a key part, given by its index, to hashes that start from `seed`.
+/// Returns the initial value of a key part's contributions to key hashes. `seed` is the initial value of these hashes,
+/// and `part` is the part's index.
 #[inline]
 pub(super) fn part_seed(seed: u64, part: usize) -> u64 {
     mix(seed, part as u64 + 1)

@@ -8,8 +8,8 @@ use crate::base::expr::WholeNumbers;
 
 /// Integers, one per row.
 ///
-/// Most files store integers as codes, and most callers only need the codes. A slice of the integers is
-/// created when one is requested, and so are codes if there are only integers.
+/// Most files store integers as codes, and most callers only need the codes. The slice of plain integers is created
+/// when it is first requested. If only plain integers are stored, the codes are created on request.
 #[derive(Debug, Clone)]
 pub struct IntValues {
     values: OnceLock<Vec<i64>>,

@@ -143,8 +143,8 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Returns a hash of a row's key without some of its numbers. Rows that differ only in these parts have
-    /// equal hashes.
+    /// Returns a hash of a row's key without the numeric key parts with the indices `parts`. Rows that differ only in
+    /// these parts have equal hashes.
     #[inline]
     pub fn without(&self, parts: &[usize], row: usize) -> u64 {
         let own = |part: &usize| {

@@ -31,7 +31,7 @@ impl<'a> LineCounter<'a> {
     }
 }
 
-/// Moves a record's position past the line break before it.
+/// Moves the start of a record past the line breaks before the record's first byte.
 pub(super) fn past_line_end(text: &[u8], mut at: usize) -> usize {
     while at + 1 < text.len() && matches!(text[at], b'\r' | b'\n') {
         at += 1;
@@ -39,7 +39,8 @@ pub(super) fn past_line_end(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The line of each row, stored as the first row of each run of rows on successive lines.
+/// The line of each row. For each group of rows on successive lines, only the group's first row and its line are
+/// stored.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct RowLines(Vec<(usize, u32)>);
 
@@ -68,7 +69,7 @@ impl RowLines {
     }
 }
 
-/// Writes a field whose text `show` writes to `cell`, a reused buffer.
+/// Writes a CSV field. `show` writes the field's text to `cell`, a buffer that is reused between fields.
 pub(crate) fn write_cell(
     out: &mut csv::Writer<Vec<u8>>,
     cell: &mut String,

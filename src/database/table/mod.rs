@@ -63,8 +63,8 @@ impl Table {
         Self::decode_of(bytes, format, &kind, Wanted::All)
     }
 
-    /// Decodes a table. Of a Parquet file, only the `wanted` columns are decoded. In a text table, `kind`
-    /// returns the type that a column should have, if it is known.
+    /// Decodes a table. In a Parquet file, only the `wanted` columns are decoded. In a text table, `kind` returns the
+    /// type that a column should have, if it is known.
     fn decode_of(
         bytes: &[u8],
         format: Format,

@@ -4,7 +4,7 @@ use hashbrown::HashTable;
 
 use super::{mix, run_seed};
 
-/// The size of the cache of recent values, larger than the number of sizes in a sweep.
+/// The number of entries in the cache of recent values. It is larger than the number of sizes in a sweep.
 const REMEMBERED: usize = 512;
 
 /// Distinct values, numbered in order of first occurrence.
@@ -12,7 +12,7 @@ pub(crate) struct Numbering {
     numbers: HashTable<(u64, u32)>,
     /// The random seed of the hashes.
     seed: u64,
-    /// A cache of recent values with their numbers, by hash. Nearly all rows have such a value.
+    /// A cache of recent values, each with its number, indexed by hash. Nearly all rows have a cached value.
     lately: Vec<Option<(u64, u32)>>,
 }
 
@@ -23,7 +23,7 @@ impl Default for Numbering {
 }
 
 impl Numbering {
-    /// Returns the number of a value; a new value gets the next number.
+    /// Returns the number that identifies a value; a new value gets the next number.
     #[inline]
     pub(crate) fn number(&mut self, value: u64) -> u32 {
         let hash = mix(self.seed, value);
@@ -45,7 +45,8 @@ impl Numbering {
         values
     }
 
-    /// Returns the number of a value outside of the cache. Not inlined, so that the cache lookup can be.
+    /// Returns the number of a value that is not in the cache. This function is not inlined, so that the function with
+    /// the cache lookup can be.
     #[inline(never)]
     fn look_up(&mut self, value: u64, hash: u64) -> u32 {
         let next = self.numbers.len() as u32;

@@ -22,7 +22,7 @@ pub enum PartNumbers<'k> {
 }
 
 impl PartNumbers<'_> {
-    /// Returns the number of a row.
+    /// Returns the value of the key part in a row.
     #[inline]
     pub fn get(self, row: usize) -> f64 {
         match self {
@@ -131,7 +131,7 @@ impl<'k> HashedPart<'k> {
         mix(self.seed, u64::from(flag))
     }
 
-    /// Returns the part's contribution if it is the same in every row.
+    /// Returns the part's contribution if it is the same in every row; otherwise `None`.
     pub(super) fn same(&self) -> Option<u64> {
         match self.values {
             PartValues::Formula(Value::Number(Vals::One(n))) => Some(self.number(*n)),

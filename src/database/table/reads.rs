@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::base::expr::{Expr, SIDECAR};
 use crate::specs::TableSpec;
 
-/// The inputs of a rule's judgement of rows. The finding on a row may be new only if one of them changed.
+/// The inputs that a rule reads to judge rows. A finding on a row can be new only if one of these inputs changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reads {
     /// Names of the columns; `None` means any column.
@@ -16,24 +16,24 @@ pub(crate) struct Reads {
 }
 
 impl Reads {
-    /// Inputs of a rule that reads any column.
+    /// Returns inputs that include every column.
     pub(crate) fn all() -> Self {
         Self::default()
     }
 
-    /// Inputs that the loader reads of a table: key, filters and latency.
+    /// Returns the inputs that the loader reads from a table: key, filters and latency.
     pub(crate) fn loaded(spec: &TableSpec) -> Self {
         let mut reads = Self::none();
         reads.add_loaded(spec);
         reads
     }
 
-    /// No input yet.
+    /// Returns empty inputs.
     fn none() -> Self {
         Self { columns: Some(BTreeSet::new()), system: false }
     }
 
-    /// Returns true if any column is read.
+    /// Returns true if at least one column is read.
     pub(crate) fn reads_any_column(&self) -> bool {
         self.columns.as_ref().is_none_or(|columns| !columns.is_empty())
     }
@@ -62,12 +62,12 @@ impl Reads {
     }
 }
 
-/// The inputs that a rule has read so far. The views of a table record here what they return.
+/// The inputs that a rule has read so far. Each view of a table records here which columns and facts it returned.
 #[derive(Debug)]
 pub(crate) struct ReadsRecord(RefCell<Reads>);
 
 impl Default for ReadsRecord {
-    /// Nothing is read yet.
+    /// Creates a record without inputs.
     fn default() -> Self {
         Self(RefCell::new(Reads::none()))
     }
@@ -79,27 +79,27 @@ impl ReadsRecord {
         self.0.borrow().clone()
     }
 
-    /// Adds a column.
+    /// Records that a column is read.
     pub(crate) fn column(&self, name: &str) {
         self.0.borrow_mut().add_column(name);
     }
 
-    /// Adds every column.
+    /// Records that every column is read.
     pub(crate) fn all(&self) {
         self.0.borrow_mut().columns = None;
     }
 
-    /// Adds the facts about the table's system.
+    /// Records that facts about the table's system are read.
     pub(crate) fn system(&self) {
         self.0.borrow_mut().system = true;
     }
 
-    /// Adds the columns that the loader reads: key, filters and latency.
+    /// Records the columns that the loader reads: key, filters and latency.
     pub(crate) fn loaded(&self, spec: &TableSpec) {
         self.0.borrow_mut().add_loaded(spec);
     }
 
-    /// Adds the columns and facts that a formula names.
+    /// Records the columns and facts that a formula names.
     pub(crate) fn formula(&self, formula: &Expr) {
         self.0.borrow_mut().add_formula(formula);
     }

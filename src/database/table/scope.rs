@@ -10,8 +10,8 @@ use crate::database::sidecar::Meta;
 use crate::specs::system::System;
 use crate::specs::{Lookups, TableSpec};
 
-/// The view of a table that formulas have: the columns, `system`, the names of the table's place
-/// (`place_system` …), the system's figures by dotted name, and the sidecar's fields as `sidecar.…`.
+/// The names that formulas on a table can read: the columns, `system`, the table's place (`place_system` …), facts
+/// about the system by dotted name (`gpu.sm_version` …), and the sidecar's fields as `sidecar.…`.
 pub struct TableScope<'a> {
     /// The table that formulas read.
     pub table: &'a Table,
@@ -27,7 +27,7 @@ pub struct TableScope<'a> {
     pub lookups: &'a Lookups,
     /// The range of rows that formulas read.
     range: Range<usize>,
-    /// The record to which the columns and figures that formulas read are added; `None` if nobody needs it.
+    /// The record of the columns and system facts that formulas read; `None` if they are not recorded.
     record: Option<&'a ReadsRecord>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> TableScope<'a> {
         Self { table, spec, place, system, sidecar: None, lookups, range, record: None }
     }
 
-    /// Returns the same view, except that it adds the columns and figures that formulas read to `record`.
+    /// Returns the same view, except that it adds the columns and system facts that formulas read to `record`.
     pub(crate) fn recording(&self, record: &'a ReadsRecord) -> Self {
         Self { range: self.range.clone(), record: Some(record), ..*self }
     }
@@ -123,12 +123,12 @@ impl Scope for TableScope<'_> {
     }
 }
 
-/// The figure of a system that contains its GPU's compute capability.
+/// Dotted name of the system fact that states the GPU's compute capability.
 const CAPABILITY: &str = "gpu.sm_version";
 
-/// Returns the rank of each row's kernel in the loader's order: the pinned kernel first, then kernels with more rows.
-/// Rows of maps that the loader asks after all others come last. `None` if the loader does not store the rows of
-/// kernels separately.
+/// Returns each row's rank in the order in which the loader looks up rows: first rows of the pinned kernel, then rows
+/// of kernels with more rows. In a table whose kernels are not stored separately, rows in maps that the loader asks
+/// last have rank 1 and all others 0. `None` if the table has neither.
 pub fn lane_ranks(scope: &TableScope<'_>) -> Option<Vec<u32>> {
     let Some(lanes) = scope.spec.lanes.as_ref() else {
         let last = scope.spec.buckets.iter().find(|bucket| bucket.apart.is_some())?;

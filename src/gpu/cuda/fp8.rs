@@ -14,7 +14,7 @@ use crate::gpu::work::Work;
 /// The handle of cuBLASLt.
 pub(crate) struct Lt(sys::cublasLtHandle_t);
 
-/// A product with the algorithm that cuBLASLt chose for it.
+/// An fp8 matrix product, with the algorithm that cuBLASLt chose for it.
 pub(crate) struct ScaledProduct<'a> {
     descriptor: sys::cublasLtMatmulDesc_t,
     layouts: [sys::cublasLtMatrixLayout_t; 3],

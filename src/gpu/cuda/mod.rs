@@ -34,11 +34,11 @@ use tensor::{Memory, Tensor};
 /// Bytes of GPU memory that are reserved for cuBLAS's workspace and for CUDA itself.
 const RESERVE: usize = 4 << 30;
 
-/// The most bytes of all copies of a point's operands together. The largest points have a single copy.
+/// The maximum total size of all copies of a point's operands, in bytes. The largest points have a single copy.
 const OPERAND_COPIES_BYTES: u64 = 4 << 30;
 
-/// The number of launches on the default stream, alternating with launches on another stream. Fewer than twenty suffice
-/// for the effect that [`crowd`] describes.
+/// The number of launches on the default stream, which alternate with launches on another stream. Fewer than twenty
+/// suffice for the effect that [`use_default_stream`] describes.
 const DEFAULT_STREAM_LAUNCHES: usize = 64;
 
 /// The first GPU of this machine.
@@ -47,7 +47,7 @@ pub struct Cuda {
     blas: Blas,
     meter: Option<CardMeter>,
     about: About,
-    /// The joined GPUs by their number, reused from point to point.
+    /// Groups of GPUs joined by NCCL, by their number of GPUs. They are reused from point to point.
     fabrics: BTreeMap<usize, Fabric>,
 }
 

@@ -12,7 +12,7 @@ use cudarc::nccl::sys::{
 };
 use libloading::{Error, Library};
 
-/// The library's name in packages of NCCL and of PyTorch. Development packages also have it without the number.
+/// The library's name in packages of NCCL and of PyTorch. Development packages also contain the name without `.2`.
 const NAME: &str = "libnccl.so.2";
 
 type Sent = *const c_void;

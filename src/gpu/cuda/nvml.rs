@@ -13,7 +13,7 @@ use crate::gpu::device::{About, CardState};
 /// The interval between two readings of the card.
 const EVERY: Duration = Duration::from_millis(25);
 /// The working time in ms after which a power cap may set in. On an H200 with the heaviest kernels, samples of up to 9
-/// ms were not slowed; the fourth in a row was.
+/// ms were not slowed; only the fourth successive sample was.
 pub(crate) const QUIET_MS: f64 = 10.0;
 /// Largest delay of NVML's readings.
 const LATE: Duration = Duration::from_millis(120);
@@ -23,7 +23,7 @@ const RESTED: f64 = 0.99;
 const LONGEST_REST: Duration = Duration::from_millis(600);
 /// The time for which the card is checked for other work before the first measurement.
 const WATCHED: Duration = Duration::from_millis(600);
-/// The utilisation in percent up to which a card counts as idle; NVML's own queries are part of it.
+/// The maximum utilisation in percent at which a card counts as idle. NVML's own queries cause part of it.
 const IDLE: u32 = 5;
 
 /// The readings of a card, with its recent working time.
@@ -90,8 +90,8 @@ impl CardMeter {
         about.busy = self.busy(&card, others);
     }
 
-    /// Returns a reason if other work keeps the card busy, so that measurements are unreliable; `None` otherwise. Must
-    /// be called before this process uses the card.
+    /// Returns a reason if other work keeps the card busy, so that measurements are unreliable; `None` otherwise.
+    /// `others` is the number of other processes on the card. Must be called before this process uses the card.
     fn busy(&self, card: &Device<'_>, others: usize) -> Option<String> {
         let start = Instant::now();
         let mut most = 0;

@@ -19,12 +19,13 @@ pub(crate) struct PreparedProduct<'a> {
     inputs: Vec<Tensor<'a>>,
     outputs: Vec<Tensor<'a>>,
     call: Launch<'a>,
-    /// The captured graph of one unit; `None` if the work asks for plain launches.
+    /// The captured CUDA graph of one timed unit, which has one call per copy of the weights. `None` if the work asks
+    /// for plain launches.
     graph: Option<CudaGraph>,
 }
 
 impl<'a> PreparedProduct<'a> {
-    /// Allocates and fills the operands, runs one unit, and captures a graph if the work asks for it.
+    /// Allocates and fills the operands, runs one timed unit, and captures a CUDA graph if the work asks for it.
     pub(crate) fn new(
         stream: &'a Arc<CudaStream>,
         memory: &'a Memory,
@@ -68,7 +69,7 @@ impl<'a> PreparedProduct<'a> {
         graph?.ok_or(CudaError::EmptyGraph)
     }
 
-    /// Enqueues one timed unit, from the graph if there is one.
+    /// Enqueues one timed unit, from the CUDA graph if there is one.
     pub(crate) fn run(&self) -> CudaResult<()> {
         match &self.graph {
             Some(graph) => Ok(graph.launch()?),
@@ -76,7 +77,7 @@ impl<'a> PreparedProduct<'a> {
         }
     }
 
-    /// Enqueues the calls of one unit: one call per copy of the weights.
+    /// Enqueues the calls of one timed unit: one call per copy of the weights.
     fn launch(&self) -> CudaResult<()> {
         self.weights.iter().enumerate().try_for_each(|(index, weight)| {
             (self.call)(Operands {

@@ -11,8 +11,8 @@ use super::error::CudaResult;
 use crate::base::random::Random;
 use crate::gpu::work::{Dtype, Fill};
 
-/// The number of random elements; a longer tensor repeats them. The number is prime, so that rows whose length is a
-/// power of two differ.
+/// The number of random elements that are generated. A longer tensor repeats them. The number is prime, so that the
+/// rows of a tensor differ even if their length is a power of two.
 const DRAWN: usize = 4_194_301;
 
 /// The block sizes in bytes of PyTorch's caching allocator (c10/cuda/CUDACachingAllocator). Tensors start at multiples

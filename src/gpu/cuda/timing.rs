@@ -16,24 +16,24 @@ use super::tensor::Memory;
 use crate::gpu::device::{Answer, SAMPLES};
 use crate::gpu::work::Work;
 
-/// The longest timed part of a sample in ms. A unit that takes longer is run fewer times; its mean is precise because
-/// the unit is long.
+/// The maximum duration of the timed part of a sample, in ms. If the requested number of units takes longer, fewer
+/// units are timed. Their mean is still precise because each unit is long.
 const LONGEST_MS: f64 = 1000.0;
 
-/// The number of samples of a point if the card rests before each. Such a sample takes a quarter of a second, and the
-/// samples differ little.
+/// The number of samples of a point if the card rests before each sample. Each sample then takes a quarter of a second,
+/// and the samples differ little.
 const RESTED_SAMPLES: u32 = 3;
-/// The most samples of a point that are repeated because the card had not rested.
+/// The maximum number of samples per point that are repeated because the card had not rested.
 const RETAKES: u32 = 3;
 
-/// The time for which a point runs while its power is read, and the interval of the readings, both as in the
-/// collectors. A reading of NVML is itself a mean over one second, so it lags behind.
+/// The time for which a point's kernel is repeated while the power is read, and the interval of the readings. Both are
+/// as in the collectors. A reading of NVML is a mean over the last second, so it lags behind.
 const POWER_FOR: Duration = Duration::from_secs(1);
 const POWER_EVERY_MS: f64 = 100.0;
 
-/// Takes the samples of a product, and its power if requested. Each sample uses its own copy of the operands, in the
-/// next of the `places` while there are unused ones. The operands' addresses influence a short product's time by up to
-/// 10 %, and a collector's operands may be at any address.
+/// Takes the samples of a product, and its power if requested. The first samples each use a new copy of the operands,
+/// in the next memory of `places`; later samples reuse these copies. The operands' addresses influence a short
+/// product's time by up to 10 %, and a collector's operands may be at any address.
 pub(crate) fn measure<'a>(
     stream: &'a Arc<CudaStream>,
     places: &'a [Memory],

@@ -18,7 +18,8 @@ pub struct Measured {
     pub answer: Result<Answer, Reason>,
     /// The noise band of the point: percentiles of the ratio between undisturbed reruns; `None` if unknown.
     pub band: Option<NoiseBand>,
-    /// The recorded time in ms below which kernel launches of the host determine the time; 0 if they never do.
+    /// The host limit in ms: if the recorded time is below this limit, kernel launches of the host determine the time.
+    /// 0 if they never do.
     pub host_ms: f64,
     /// The log ratio of this card's times to those of other cards; 0 if unknown.
     pub card: f64,
@@ -40,7 +41,7 @@ pub(crate) enum PointVerdict {
 }
 
 impl PointVerdict {
-    /// Returns the name in reports.
+    /// Returns the verdict's name in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Within => "within",
@@ -122,7 +123,7 @@ impl Measured {
         self.ratio().map(|r| (r - 1.0).abs() <= 0.02)
     }
 
-    /// Returns true if the point's own samples differ by more than 95 % of reruns do.
+    /// Returns true if the point's own samples differ by a larger factor than 95 % of reruns do.
     pub(super) fn is_unsteady(&self) -> bool {
         let samples = self.answer.as_ref().map(|a| extremes(&a.samples_ms));
         matches!((samples, &self.band), (Ok((low, high)), Some(band)) if high / low > band.p95)

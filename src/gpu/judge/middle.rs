@@ -11,16 +11,18 @@ pub(crate) struct Middle {
     pub bias: f64,
     /// Standard deviation of the median.
     pub error: f64,
-    /// The absolute log ratio that the medians of most undisturbed samples with the same error do not exceed.
+    /// Limit of the absolute median log ratio. The medians of most undisturbed samples with the same error do not
+    /// exceed it.
     pub allowed: f64,
-    /// The smallest bias of a table, as an absolute log ratio, that the sample rules out; NaN without points.
+    /// Upper bound of the table's bias, as an absolute log ratio: the sample rules out a larger bias. NaN without
+    /// points.
     pub excluded: f64,
 }
 
 impl Middle {
-    /// Computes the median and its limits from the log ratios of points. A few points may agree by chance, so the width
-    /// of their middle half counts as at least `least`. `among` is the standard deviation between undisturbed
-    /// collections. Without points, the bias is NaN.
+    /// Computes the median and its limits from the log ratios of points. The error follows from the width of the middle
+    /// half of the log ratios. This width counts as at least `least`, because a few points may agree by chance. `among`
+    /// is the standard deviation between undisturbed collections. Without points, the bias is NaN.
     pub(crate) fn of(logs: &[f64], least: f64, among: f64, limits: &Margins) -> Self {
         let bias = median(logs);
         let error = match logs.len() {
@@ -36,7 +38,7 @@ impl Middle {
         }
     }
 
-    /// Returns the interval that contains the median with the given confidence.
+    /// Returns the confidence interval of the median log ratio.
     pub(crate) fn interval(&self, confidence: f64) -> Interval {
         let side = normal_within(confidence) * self.error;
         Interval { low: self.bias - side, high: self.bias + side, confidence }

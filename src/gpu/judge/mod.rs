@@ -37,7 +37,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Returns the name in reports.
+    /// Returns the outcome's name in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Pass => "PASS",
@@ -60,9 +60,11 @@ pub struct Verdict {
     pub bias: f64,
     /// Confidence interval of the median log ratio; `None` without points.
     pub interval: Option<Interval>,
-    /// The absolute log ratio that the medians of most undisturbed samples with the same error do not exceed.
+    /// Limit of the absolute median log ratio. The medians of most undisturbed samples with the same error do not
+    /// exceed it.
     pub allowed: f64,
-    /// The smallest bias of a table, as an absolute log ratio, that the sample rules out; NaN without points.
+    /// Upper bound of the table's bias, as an absolute log ratio: the sample rules out a larger bias. NaN without
+    /// points.
     pub excluded: f64,
     /// Number of points beyond the band of reruns.
     pub beyond: usize,
@@ -70,7 +72,8 @@ pub struct Verdict {
     pub tail: f64,
     /// The points within 2 % of the recorded time.
     pub near: Near,
-    /// The median log ratio of the control points to their first pass, for each later pass.
+    /// The drift of the control points, one value per later pass: the median log ratio of their times to their times in
+    /// the first pass.
     pub drift: Vec<f64>,
     /// The verdicts on slices with enough points.
     pub slices: Vec<SliceVerdict>,
@@ -79,9 +82,9 @@ pub struct Verdict {
 /// The points within 2 % of the recorded time.
 #[derive(Debug, Clone, Copy)]
 pub struct Near {
-    /// Number of such points.
+    /// Number of judged points within 2 % of the recorded time.
     pub points: usize,
-    /// The share of undisturbed reruns that are within 2 %, by the points' bands.
+    /// The share of points that would be within 2 % in undisturbed reruns, by the points' noise bands.
     pub undisturbed: f64,
 }
 
@@ -128,7 +131,8 @@ fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// Returns the median log ratio of the control points to their first pass, for each later pass.
+/// Returns the drift of the control points, one value per later pass: the median log ratio of their times to their
+/// times in the first pass.
 fn drift(controls: &[Vec<f64>]) -> Vec<f64> {
     let passes = controls.iter().map(Vec::len).min().unwrap_or(0);
     let moved = |pass: usize| {
@@ -155,8 +159,8 @@ fn unsteady(judged: &[&Measured], drift: &[f64], limits: &Margins) -> Vec<String
     reasons
 }
 
-/// Returns the median of a sample as a control table; `None` if the sample has too few points, or if its times are not
-/// steady.
+/// Returns the median of the sample of a control table; `None` if the sample has too few points, or if its times are
+/// not steady.
 pub(crate) fn control(
     points: &[Measured],
     controls: &[Vec<f64>],

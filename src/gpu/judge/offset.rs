@@ -5,14 +5,15 @@ use super::words::{against_recorded, size};
 use crate::base::stats::{median, normal_within};
 use crate::gpu::recipe::Margins;
 
-/// The least number of control tables whose error is small. If fewer are, [`LEAST`] tables of any error are needed.
+/// The minimum number of control tables with a small bias. If there are fewer, all control tables are used, and at
+/// least [`LEAST`] of them are needed.
 const LEAST_RIGHT: usize = 2;
 const LEAST: usize = 3;
 
 /// The offset of a card, estimated from control tables.
 ///
-/// The offsets of cards vary by `Margins::card`. The estimate is therefore closer to zero than the median of the
-/// control tables; the less precise this median is, the closer.
+/// The offsets of cards vary by `Margins::card`. Therefore, the estimate is closer to zero than the median of the
+/// control tables. The less precise the median is, the closer to zero the estimate is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offset {
     /// The median over the control tables of their median log ratios of measured to recorded time.
@@ -26,8 +27,9 @@ pub struct Offset {
 }
 
 impl Offset {
-    /// Estimates the offset from the medians of control tables; `None` if there are too few. A control table whose
-    /// error exceeds the error that a sample must rule out is wrong itself, and is ignored unless too many are.
+    /// Estimates the offset from the medians of control tables; `None` if there are too few. A control table counts as
+    /// wrong if its bias exceeds the error that a sample must rule out. Wrong tables are ignored, unless fewer than
+    /// [`LEAST_RIGHT`] tables would remain.
     pub(crate) fn of(tables: &[&Middle], limits: &Margins) -> Option<Self> {
         let is_right = |t: &&&Middle| t.bias.abs() <= limits.excludes.ln_1p();
         let right: Vec<&Middle> = tables.iter().filter(is_right).copied().collect();

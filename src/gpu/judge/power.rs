@@ -26,7 +26,8 @@ const FOUND: f64 = 0.9;
 const DRAWS: usize = 2000;
 const DRAWN: usize = 1_000_000;
 
-/// Returns absolute log ratios, each with the share of undisturbed reruns within it.
+/// Returns points of the distribution of undisturbed reruns: an absolute log ratio, and the share of reruns that do not
+/// exceed it.
 fn known(band: &NoiseBand) -> [(f64, f64); 4] {
     [(0.0, 0.0), (band.p50.ln(), 0.5), (band.p95.ln(), 0.95), (band.p99.ln(), 0.99)]
 }

@@ -20,7 +20,7 @@ pub(crate) enum ProcessError {
     /// The answer is not a line of UTF-8.
     #[error("gave an answer that cannot be read: {0}")]
     Text(#[source] std::io::Error),
-    /// The command did not answer in time.
+    /// The command did not answer within this number of seconds.
     #[error("did not answer within {0} s")]
     Silent(u64),
     /// The command ended before it answered. `said` quotes the last line of its standard error.

@@ -45,8 +45,8 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// Prepares the built-in runner for the collectors in a folder, or a command instead. The runner imports nothing
-    /// from the repository that contains the folder `judged`, except its collectors.
+    /// Prepares the program that measures with the collectors in a folder: `command` if given, else the built-in
+    /// runner. The runner imports nothing from the repository that contains the folder `judged`, except its collectors.
     ///
     /// # Errors
     ///

@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::base::escape::clean;
 use crate::gpu::device::Complaints;
 
-/// The most distinct errors that are shown.
+/// The maximum number of distinct errors that are shown.
 const SHOWN: usize = 20;
 
-/// The longest part of a line that is kept, in characters.
+/// The maximum number of characters of a line that are kept.
 const LONGEST: usize = 300;
 
 /// The texts that mark a line as an error, separated by bars: log levels, and errors of compilers.
@@ -23,13 +23,13 @@ const WARNINGS: [&str; 4] = ["WARN", "Warning: ", ": warning:", ": warning #"];
 /// The errors and warnings that a runner wrote to its standard error, over all its restarts.
 #[derive(Default)]
 pub(super) struct StandardError {
-    /// The complaints that were not taken yet.
+    /// The errors and warnings that the device has not reported yet.
     pub complaints: Complaints,
     /// The errors that were shown, with a zero in place of each digit.
     shown: BTreeSet<String>,
     /// The last line that is not empty.
     last: String,
-    /// True within a traceback.
+    /// True while the lines of a Python traceback are read.
     traced: bool,
 }
 
@@ -39,8 +39,8 @@ impl StandardError {
         lines.try_iter().flatten().for_each(|line| self.hear(&line, tell));
     }
 
-    /// Reads the lines of a runner that has ended. Returns the last line, introduced for a sentence; empty if there is
-    /// none.
+    /// Reads the lines of a runner that has ended. Returns the last line as the end of a sentence; empty if there is no
+    /// line.
     pub(crate) fn last(&mut self, lines: &Receiver<io::Result<String>>, tell: fn(&str)) -> String {
         // A process that the runner started may keep its standard error open.
         while let Ok(line) = lines.recv_timeout(Duration::from_millis(300)) {

@@ -41,8 +41,8 @@ impl Cells {
         self.texts.retain(|_| row.next().is_some_and(|row: usize| keep[row]));
     }
 
-    /// Lists the rows whose cell is not of the wanted type, if most cells are. Such cells made the decoder read the
-    /// whole `column` as text, so that no rule for numbers would see its other cells.
+    /// Lists the rows whose cell does not fit the wanted type, if most cells of the column fit. Because of these rows,
+    /// the decoder read the whole `column` as text, and rules for numbers would skip its other cells.
     pub(crate) fn strays(&self, column: &Column) -> Vec<usize> {
         let fits: fn(&str) -> bool = match self.wanted {
             None | Some(ColumnKind::Text) => return Vec::new(),

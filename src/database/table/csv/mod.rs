@@ -117,7 +117,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// Counts a damaged row.
+    /// Records a damaged row, with its line and the reason why it is damaged.
     fn tear(&mut self, line: u32, why: String) {
         self.torn.rows += 1;
         if self.torn.first.len() < SHOWN {
@@ -210,7 +210,8 @@ fn width(found: usize, wanted: usize) -> String {
     format!("{found} {fields} instead of {wanted}{together}")
 }
 
-/// Returns the reason why a cell is not text; `None` if it is. Failing disks and processes leave such bytes behind.
+/// Returns the reason why a cell is not text; `None` if it is text. Failing disks and processes leave NUL bytes and
+/// invalid UTF-8 behind.
 fn not_text(cell: &[u8]) -> Option<&'static str> {
     if cell.contains(&0) {
         Some("a cell contains a NUL byte")

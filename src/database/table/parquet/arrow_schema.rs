@@ -15,7 +15,7 @@ const MOST_BYTES: usize = 4 << 20;
 /// The maximal nesting depth of fields.
 const DEEPEST: usize = 16;
 
-/// Refuses an Arrow schema that is damaged or unfolds to more than a table's schema.
+/// Refuses an Arrow schema that is damaged, or that has more fields or bytes than the schema of a table may have.
 pub(super) fn check(encoded: &str) -> Result<(), FileError> {
     let damaged = |e: &dyn std::fmt::Display| FileError::ArrowSchema(one_line(e));
     if encoded.len() > MOST_BYTES {
@@ -36,7 +36,8 @@ pub(super) fn check(encoded: &str) -> Result<(), FileError> {
     }
 }
 
-/// The remaining size to which a schema may unfold. Each step returns `None` once it is used up.
+/// The numbers of fields and bytes that the rest of an Arrow schema may contain. Each step of the walk returns `None`
+/// if they are used up.
 struct SchemaBudget {
     fields: usize,
     bytes: usize,

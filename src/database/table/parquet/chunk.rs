@@ -17,7 +17,7 @@ pub(crate) struct ChunkGroup {
 pub(crate) struct Chunk {
     /// The position of the pages in the file.
     pub(super) range: Range<usize>,
-    /// The stated start of the first data page; `None` if no dictionary is stated before it.
+    /// The start of the first data page as the footer states it; `None` if no dictionary is stated before the page.
     pub(super) first_data: Option<usize>,
     /// The number of values that the footer states.
     pub(super) values: usize,

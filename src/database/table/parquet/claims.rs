@@ -16,7 +16,7 @@ use super::walk::{PageWalk, size};
 use super::{Chunk, ChunkGroup, ColumnError, ColumnResult, FileError};
 use crate::database::limits::MOST_FOOTER;
 
-/// The fields in which a copy of a column's metadata must equal the footer's.
+/// The fields of a column's metadata in which a copy must equal the metadata in the footer.
 type MetadataFacts<'a> = (i32, i32, &'a [String], [i64; 4], [Option<i64>; 2]);
 
 /// Refuses a file in which two parts overlap, or in which bytes before the footer at `end` belong to no part.
@@ -81,8 +81,8 @@ fn within(start: i64, length: usize, end: usize) -> ColumnResult<Range<usize>> {
     place.filter(|place| place.end <= end).ok_or(ColumnError::BeyondFile)
 }
 
-/// Refuses an offset index that does not list the data pages of the chunk, since some readers find pages by
-/// it.
+/// Refuses an offset index that does not list the data pages of the chunk, because some readers find pages by this
+/// index.
 fn check_offsets(bytes: &[u8], index: Range<usize>, chunk: &Chunk) -> ColumnResult<()> {
     let mut rest = &bytes[index];
     let mut protocol = TCompactInputProtocol::new(&mut rest, MOST_FOOTER);

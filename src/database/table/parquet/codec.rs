@@ -8,10 +8,10 @@ use std::io::Read;
 use super::errors::{ColumnError, ColumnResult};
 use crate::specs::Codec;
 
-/// Returns the codec with a number in the footer.
+/// Returns the codec that a number in the footer stands for.
 ///
-/// pyarrow, DuckDB, Spark and fastparquet write snappy by default, polars zstd. LZ4 (5) is deprecated because
-/// its frames differ between writers; LZO (3) is not supported by common readers.
+/// pyarrow, DuckDB, Spark and fastparquet write snappy by default, polars zstd. LZ4 (5) is deprecated because its
+/// frames differ between writers; LZO (3) is not supported by common readers.
 pub(super) fn of_number(number: i32) -> ColumnResult<Codec> {
     Ok(match number {
         0 => Codec::Uncompressed,
@@ -37,8 +37,8 @@ impl Decompressor {
     ///
     /// # Errors
     ///
-    /// [`ColumnError::Decompress`] if the result has another length than `to` or `from` is damaged;
-    /// [`ColumnError::Sizes`] if uncompressed bytes have another length.
+    /// [`ColumnError::Decompress`] if `from` is damaged or its decompressed length differs from that of `to`;
+    /// [`ColumnError::Sizes`] if `from` is not compressed and has another length than `to`.
     pub(super) fn fill(&mut self, codec: Codec, from: &[u8], to: &mut [u8]) -> ColumnResult<()> {
         let written = match codec {
             Codec::Uncompressed => {

@@ -66,7 +66,7 @@ impl<'a> BoundedPages<'a> {
         Self { bytes, left: MOST_BYTES, decompressor: Decompressor::default() }
     }
 
-    /// Returns the pages of a flat column that has `rows` rows in this group.
+    /// Returns the pages of a flat column in a row group with `rows` rows.
     ///
     /// # Errors
     ///

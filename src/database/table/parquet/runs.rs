@@ -36,11 +36,11 @@ pub(super) enum ValueRun<'a> {
     Packed { bits: &'a [u8], count: usize },
 }
 
-/// Walks the runs of `total` values of `width` bits each, and returns the bytes after them. `None` if the
-/// runs contain fewer values or `each` refuses one.
+/// Walks the runs of `total` values of `width` bits each, and returns the bytes after them. `None` if the runs contain
+/// fewer values or `each` refuses one.
 ///
-/// Parquet's `RLE` encoding: each run starts with a varint whose lowest bit is its kind. The other bits are
-/// the length of a run of one value, or an eighth of the length of packed values.
+/// Parquet's `RLE` encoding: each run starts with a varint whose lowest bit is the kind of the run. The other bits are
+/// the number of repetitions of one value, or the number of packed values divided by 8.
 pub(super) fn runs<'a>(
     mut bytes: &'a [u8],
     width: usize,

@@ -78,8 +78,8 @@ impl DistinctNames {
         Ok(())
     }
 
-    /// Returns true if the indices can be used as codes without conversion, which is so if the dictionary is
-    /// in order of first occurrence, as writers write it. Adds the texts as far as they match.
+    /// Returns true if the indices can be used as codes without conversion. This requires a dictionary in order of
+    /// first occurrence, as writers write it. Adds the dictionary's texts up to the first one that is out of order.
     fn is_numbered_alike(&mut self, texts: &Utf8ViewArray, indices: &[u32]) -> ColumnResult<bool> {
         let Some(met) = met_in_order(indices).filter(|met| *met as usize <= texts.len()) else {
             return Ok(false);
@@ -100,7 +100,7 @@ impl DistinctNames {
     }
 }
 
-/// Returns the number of texts in use if the indices first occur in ascending order; otherwise `None`.
+/// Returns the number of distinct indices if they first occur in the order 0, 1, 2, …; otherwise `None`.
 fn met_in_order(indices: &[u32]) -> Option<u32> {
     let mut met = 0;
     for block in indices.chunks(64) {

@@ -8,7 +8,7 @@ use crate::gpu::work::{Dtype, GpuOperation, Work};
 /// The kernel of an operation.
 #[derive(Clone, Copy)]
 pub(crate) enum Kernel {
-    /// A product on one GPU.
+    /// A matrix product on one GPU.
     Product(Product),
     /// A collective operation between GPUs.
     Collective(Collective),

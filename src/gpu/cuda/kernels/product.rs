@@ -12,13 +12,13 @@ use crate::gpu::cuda::error::{CudaError, CudaResult};
 use crate::gpu::cuda::tensor::{Memory, Operands};
 use crate::gpu::work::{Dtype, Work};
 
-/// cuBLAS's constants for the types and modes of a product.
+/// cuBLAS's constants for the types and modes of a matrix product.
 const BF16: sys::cudaDataType = sys::cudaDataType_t::CUDA_R_16BF;
 const FLOAT: sys::cublasComputeType_t = sys::cublasComputeType_t::CUBLAS_COMPUTE_32F;
 const DEFAULT: sys::cublasGemmAlgo_t = sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT_TENSOR_OP;
 
-/// The sizes of the batched product. Its x is [m, batch, k]; the recipe states the strides of weights and output in
-/// elements.
+/// The names of the sizes of a batched product. The input is [m, batch, k]. The recipe states the strides of weights
+/// and output in elements.
 const BATCHED: [&str; 9] = [
     "batch",
     "m",
@@ -31,7 +31,7 @@ const BATCHED: [&str; 9] = [
     "out_batch",
 ];
 
-/// A product on one GPU.
+/// A matrix product on one GPU.
 #[derive(Clone, Copy)]
 pub(crate) enum Product {
     /// The matrix product `y[m,n] = x[m,k] W[n,k]ᵀ`: bfloat16 through cuBLAS, fp8 through cuBLASLt.
