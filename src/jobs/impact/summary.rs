@@ -140,7 +140,7 @@ pub(super) fn delta(op: &OpMove) -> String {
     format!("{} {sign}{:.3} ms", op.name, Figure(op.delta().abs()))
 }
 
-/// Lists predictions that became errors, one line per case and reason with their number.
+/// Lists predictions that became errors: one line per case and reason, with the number of these predictions.
 pub(super) fn lost(impact: &Impact) -> Vec<String> {
     let mut reasons: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, p)| p.fate() == StepEffect::Lost) {
