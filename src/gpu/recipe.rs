@@ -20,7 +20,7 @@ pub(crate) struct Recipes {
     pub recipes: Vec<Recipe>,
 }
 
-/// The limits by which a sample is judged. An undisturbed sample differs from its table by less.
+/// The limits by which a sample is judged. Most undisturbed samples stay within them.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Margins {
@@ -33,7 +33,7 @@ pub struct Margins {
     /// The maximum offset of a card, as a share. On a card with a larger offset, no table is judged.
     pub card_most: f64,
     /// The significance level of the test of a sample's median. The table fails if a smaller share of undisturbed
-    /// collections has such a large median.
+    /// collections has such a large absolute median.
     pub level: f64,
     /// Percentiles of the ratio between two times of one point, measured on different cards with different libraries.
     pub elsewhere: RatioPercentiles,
@@ -47,8 +47,8 @@ pub struct Margins {
     /// The share of points outside rerun noise (beyond the 99th percentile of reruns) that an undisturbed collection
     /// may have.
     pub tail_share: f64,
-    /// The significance level of the test of the points outside rerun noise. The table fails if, given `tail_share`,
-    /// so many such points have a smaller probability.
+    /// The significance level of the test of the points outside rerun noise. The table fails if their number has a
+    /// smaller probability, given `tail_share`.
     pub tail_level: f64,
     /// The minimum number of points that a verdict needs.
     pub least_points: usize,

@@ -27,7 +27,7 @@ const GROWS: f64 = 1.2;
 /// The minimum number of pairs of neighbouring points for a column to be a sweep.
 const PAIRS: usize = 10;
 
-/// The maximum relative difference, in the median over a table's rows, at which a latency is taken for the sum of the
+/// The maximum relative difference, in the median over a table's rows, at which a latency counts as the sum of the
 /// columns in µs.
 const SAME: f64 = 0.02;
 
