@@ -47,8 +47,8 @@ pub struct Margins {
     /// The share of points outside rerun noise (beyond the 99th percentile of reruns) that an undisturbed collection
     /// may have.
     pub tail_share: f64,
-    /// The significance level of the test of the points outside rerun noise. The table fails if their number has a
-    /// smaller probability, given `tail_share`.
+    /// The significance level of the test of the points outside rerun noise. The table fails if this number or more
+    /// has a smaller probability, given `tail_share`.
     pub tail_level: f64,
     /// The minimum number of points that a verdict needs.
     pub least_points: usize,
