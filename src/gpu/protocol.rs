@@ -34,20 +34,20 @@ impl Hello {
 /// A request to measure a point.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PointRequest<'a> {
-    /// Number of the request; the answer repeats it.
+    /// Identifier of the request, which the reply repeats.
     pub id: u64,
     /// File stem of the table.
     pub table: &'a str,
-    /// The columns of the row that are not measurements.
+    /// The row's columns that are not measurements, by name.
     pub key: Map<String, Value>,
     /// Number of requested samples.
     pub samples: u32,
     /// True if the mean power over one second is requested.
     pub power: bool,
-    /// The measurement to run, by the table's recipe. If it is null, the table has no recipe, and the runner derives
-    /// the measurement from the key.
+    /// The measurement to run, as the table's recipe describes it; null if the table has no recipe. The runner then
+    /// derives the measurement from the key.
     pub work: Option<&'a Work>,
-    /// The call of a collector's function that measures the row; only with `--runner collectors`.
+    /// The call of a collector's function that measures the row; absent without `--runner collectors`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<&'a Call>,
 }
@@ -67,9 +67,9 @@ pub(crate) enum Reply {
 /// A point that cannot be measured.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct FailedPoint {
-    /// Number of the request.
+    /// Identifier of the request that failed.
     pub id: u64,
-    /// The reason, in one line.
+    /// The reason why the point cannot be measured, in one line.
     pub error: String,
     /// Details such as a traceback, which `--verbose` shows.
     #[serde(default)]
@@ -79,9 +79,9 @@ pub(crate) struct FailedPoint {
 /// A sign of life for a point that takes long.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct SignOfLife {
-    /// Number of the request.
+    /// Identifier of the request in progress.
     pub id: u64,
-    /// The current activity, in a word or two.
+    /// The runner's current activity in one or two words, such as `compiling`.
     #[allow(dead_code, reason = "the schema names it")]
     pub alive: String,
 }
@@ -89,15 +89,15 @@ pub(crate) struct SignOfLife {
 /// A point that was measured.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct MeasuredPoint {
-    /// Number of the request.
+    /// Identifier of the request that the measurement answers.
     pub id: u64,
-    /// The measurement.
+    /// The measured times, and further values such as power and clocks.
     #[serde(flatten)]
     pub answer: Answer,
 }
 
 impl Reply {
-    /// Returns the number of the request that the line answers.
+    /// Returns the identifier of the request that the line answers.
     pub(crate) fn id(&self) -> u64 {
         match self {
             Self::Failed(reply) => reply.id,
@@ -119,8 +119,8 @@ pub(crate) enum RunnerLine<'a> {
     Reply(Reply),
 }
 
-/// Returns true if a line is an answer: an object with the field `field`, which is the request's number or, in the
-/// first answer, the device. Frameworks print other lines to standard output.
+/// Returns true if a line is a JSON object with the field `field`, such as `id` in a reply. Frameworks print other
+/// lines to standard output.
 pub(super) fn is_answer(line: &str, field: &str) -> bool {
     let value: Result<Value, _> = serde_json::from_str(line);
     value.is_ok_and(|value| value.get(field).is_some())

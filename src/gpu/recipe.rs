@@ -20,44 +20,49 @@ pub(crate) struct Recipes {
     pub recipes: Vec<Recipe>,
 }
 
-/// The limits within which an undisturbed sample differs from its table.
+/// The limits by which a sample is judged. Most undisturbed samples stay within them.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Margins {
-    /// The absolute median log ratio that 95 % of undisturbed collections (measurements of whole tables) do not exceed.
-    /// Control points that change by more have drifted.
+    /// The 95th percentile, over undisturbed collections (measurements of whole tables), of the absolute median log
+    /// ratio. Control points that change by more have drifted.
     pub bias: f64,
-    /// The absolute offset of a card, as a log ratio, that 95 % of cards do not exceed. It is a part of `bias` that
-    /// control tables reveal.
+    /// The 95th percentile, over cards, of a card's absolute offset, as a log ratio. `bias` includes this offset,
+    /// which control tables reveal.
     pub card: f64,
-    /// The offset of a card, as a share, above which nothing is judged on the card.
+    /// The maximum offset of a card, as a share. On a card with a larger offset, no table is judged.
     pub card_most: f64,
-    /// The probability of a sample's median among undisturbed collections below which the table fails.
+    /// The significance level of the test of a sample's median. The table fails if a smaller share of undisturbed
+    /// collections has such a large absolute median.
     pub level: f64,
-    /// The differences between single points that were measured on different cards with different libraries.
+    /// Percentiles of the ratio between two times of one point, measured on different cards with different libraries.
     pub elsewhere: RatioPercentiles,
-    /// The same differences for single tables, by file stem.
+    /// Percentiles that replace `elsewhere` for single tables, by file stem.
     #[serde(default)]
     pub elsewhere_in: BTreeMap<String, RatioPercentiles>,
-    /// The error of a table, as a share, that a sample must rule out for the table to pass.
+    /// The error of a table, as a share. The table passes only if its sample rules out this error.
     pub excludes: f64,
-    /// The two-sided confidence of intervals. With 0.9, a limit is ruled out with a confidence of 95 %.
+    /// The two-sided confidence of intervals. At 0.9, each side of an interval has a confidence of 95 %.
     pub confidence: f64,
-    /// The share of points that an undisturbed collection may have beyond the 99th percentile of reruns.
+    /// The share of points outside rerun noise (beyond the 99th percentile of reruns) that an undisturbed collection
+    /// may have.
     pub tail_share: f64,
-    /// The probability of the number of points beyond the band, given `tail_share`, below which the table fails.
+    /// The significance level of the test of the points outside rerun noise. The table fails if this number or more
+    /// has a smaller probability, given `tail_share`.
     pub tail_level: f64,
-    /// The least number of points for a verdict.
+    /// The minimum number of points that a verdict needs.
     pub least_points: usize,
-    /// The largest share of a table's rows in slices without a measured point with which the table can pass.
+    /// The maximum share of a table's rows that may be in slices without a measured point. If the share is larger, the
+    /// table cannot pass.
     pub unmeasured: f64,
-    /// The limits for calling differences in µs constant. The first limits the width of their middle half, relative to
-    /// their median. The second limits this width as a share of the same width of the log ratios.
+    /// Two limits for calling the differences between measured and recorded times constant. The first is the maximum
+    /// width of the middle half of the differences in µs, relative to their median. The second is the maximum ratio of
+    /// this relative width to that of the log ratios.
     pub constant: [f64; 2],
 }
 
 impl Margins {
-    /// Returns the limits for a table.
+    /// Returns the limits that apply to a table.
     pub(crate) fn of(&self, table: &str) -> Self {
         let elsewhere = self.elsewhere_in.get(table).copied().unwrap_or(self.elsewhere);
         Self { elsewhere, ..self.clone() }
@@ -90,7 +95,7 @@ pub(crate) struct Recipe {
     pub operation: GpuOperation,
     /// Element type of inputs and weights.
     pub dtype: Dtype,
-    /// Formulas of the operation's sizes by name; `count` is in elements.
+    /// Formulas of the operation's sizes, by name. The size `count` is a number of elements.
     pub sizes: BTreeMap<String, Expr>,
     /// Number of calls in one timed unit, each with its own weights; 1 if absent. The latency is the unit's time
     /// divided by this number.
@@ -115,7 +120,8 @@ pub(crate) struct Recipe {
     pub warmups: u32,
     /// Number of units that are timed together; the sample is their mean.
     pub runs: Expr,
-    /// The reason why the built-in kernels measure something else than was recorded, such as another kernel or launch.
+    /// The reason why the built-in kernels measure something other than what was recorded, such as another kernel or
+    /// launch; `None` if they measure the same.
     #[serde(default)]
     pub proxy: Option<String>,
     /// Filter of the rows that `proxy` applies to; `None` means all rows.
@@ -162,7 +168,7 @@ impl Recipes {
         Ok(recipes)
     }
 
-    /// Returns the first error in the content that parsing does not find; `None` if there is none.
+    /// Returns the first error that the YAML parser does not detect, such as a share above 1; `None` if there is none.
     pub(crate) fn fault(&self) -> Option<String> {
         let j = &self.judge;
         let shares = [j.bias, j.card, j.card_most, j.level].into_iter().chain(j.constant);

@@ -21,26 +21,27 @@ use crate::gpu::points::MeasurablePoints;
 use crate::gpu::rerun::is_listed;
 use crate::gpu::work::Work;
 
-/// The line about a table, after its replies.
+/// A log's line about a table. It follows the replies about the table's points.
 #[derive(Deserialize)]
 pub struct LoggedTable {
     path: String,
     /// Errors and warnings that the runner wrote while the table was measured.
     pub complaints: Complaints,
-    /// The number of rows of each slice that the points were drawn from; empty in older logs.
+    /// Number of rows in each slice of the table, among the rows from which the points were drawn; empty in older
+    /// logs.
     #[serde(default)]
     pub slices: BTreeMap<String, usize>,
 }
 
-/// A reply, with its point.
+/// A device's reply in a log, with the point that it is about.
 #[derive(Deserialize)]
 pub(crate) struct Replied {
-    /// Path of the table; `None` in logs of other programs that state only its name.
+    /// Path of the table; `None` in logs of other programs, which state only the table's name.
     path: Option<String>,
     table: String,
     row: u64,
     key: BTreeMap<String, Value>,
-    /// The row's kernel, if the key does not contain it.
+    /// The kernel of the point's row, if the key does not contain it.
     kernel_source: Option<Value>,
     /// True if the point is a control point, which reveals drift of the device.
     #[serde(default)]
@@ -71,7 +72,7 @@ pub(crate) fn write(log: &mut Option<File>, line: &Value) -> Result<()> {
     log.iter_mut().try_for_each(|log| log.write_all(format!("{line}\n").as_bytes()).map_err(failed))
 }
 
-/// Returns the line for a reply.
+/// Returns the log's line for a reply.
 pub(crate) fn line(
     point: &Point,
     control: bool,
@@ -96,11 +97,11 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Reads a log. If the log does not state a device, it counts as one of a GPU of `system`.
+    /// Reads a log. If the log does not describe the device, the device is assumed to be a GPU of `system`.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, a line is not a line of a log, or the device is unknown.
+    /// If the file cannot be read, if a line is malformed, if there is no reply, or if the device is unknown.
     pub fn read(path: &Path, system: Option<&str>) -> Result<Self> {
         // The name of a system is accepted in place of a device's name.
         let mut about = system.map(|name| About { name: name.to_owned(), ..About::default() });
@@ -136,7 +137,7 @@ impl Replay {
         Ok(Self { about, replies, tables, is_cut: !cut.is_empty() })
     }
 
-    /// Returns true if a reply names the path of a table.
+    /// Returns true if a reply of the log states the path of the table.
     pub(crate) fn names(&self, file: &TableFile) -> bool {
         self.replies.iter().any(|reply| reply.path.as_ref() == Some(&file.entry.path))
     }
@@ -149,8 +150,8 @@ impl Replay {
         self.replies.iter().filter(is_own).collect()
     }
 
-    /// Returns the rows of a table that have a reply, each with the index of its reply among the replies about the
-    /// table.
+    /// Finds the rows of a table that have a reply. Maps each row to the index of its reply in the result of
+    /// [`Self::of`].
     pub(crate) fn rows(
         &self,
         file: &TableFile,
@@ -169,7 +170,7 @@ impl Replay {
     }
 }
 
-/// Returns the times in ms of each control point, one per pass.
+/// Returns the times of each control point in ms: per point, one time for each pass over the control points.
 pub(crate) fn controls(replies: &[&Replied]) -> Vec<Vec<f64>> {
     let mut passes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for reply in replies.iter().filter(|reply| reply.control) {
@@ -184,7 +185,7 @@ impl Device for Replay {
         &self.about
     }
 
-    /// Always false: the replies state any difference.
+    /// Returns false, because each reply itself states whether another kernel was measured.
     fn is_proxy_for(&self, _: &Work) -> bool {
         false
     }

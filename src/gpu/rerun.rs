@@ -51,10 +51,11 @@ pub struct RerunOperation {
     /// Path of the table from which the points were read; absent if the table does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Expected duration of the table's measurements in seconds.
+    /// Expected duration of the table's measurements in seconds; absent if a point's duration is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Commands for the collector, one per line; empty if the table has no collector of its own.
+    /// Commands that measure the points with a collector, one per line; empty if no known collector measures the
+    /// table.
     #[serde(default)]
     pub collect: Vec<String>,
     /// The sweep that the commands measure, if they cannot select points; absent if they can.
@@ -68,9 +69,9 @@ pub struct RerunOperation {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunSweep {
-    /// Number of points.
+    /// Number of points of the sweep.
     pub points: usize,
-    /// Expected duration in seconds; absent if a point's duration is unknown.
+    /// Expected duration of the sweep in seconds; absent if a point's duration is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
 }
@@ -79,14 +80,14 @@ pub struct RerunSweep {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunPoint {
-    /// The columns of the row that are not measurements, except device and version.
+    /// The row's columns that are not measurements, by name; without device and version.
     pub key: BTreeMap<String, Value>,
     /// The reason for measuring the point again.
     pub reason: String,
     /// Recorded latency in ms; absent if none is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<f64>,
-    /// Expected duration of the measurement in seconds.
+    /// Expected duration of the measurement in seconds; absent if no latency is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// True if the row has a recorded power.
@@ -145,7 +146,7 @@ impl RerunList {
         serde_yaml::to_string(self).unwrap_or_default()
     }
 
-    /// Returns the list's points of a table in a place of the database.
+    /// Returns the points that the list contains for a table at a place of the database.
     pub(crate) fn of(&self, place: &Place, table: &str) -> Option<&RerunOperation> {
         self.operations.iter().find(|o| {
             o.table == table

@@ -22,7 +22,7 @@ pub(crate) struct Runners(BTreeMap<String, BackendRunners>);
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BackendRunners {
-    /// The version of the framework for which the collectors are written.
+    /// The framework version that the backend's collectors require.
     requires: Requirement,
     /// The runners in order; the first that matches a row is used.
     pub calls: Vec<Runner>,
@@ -36,19 +36,20 @@ pub(crate) struct BackendRunners {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Runner {
-    /// File stems of the tables.
+    /// File stems of the tables that the runner measures.
     pub tables: Vec<String>,
     /// Filter of the rows that the runner measures; `None` means all rows.
     #[serde(default)]
     pub rows: Option<Expr>,
-    /// The version of the framework; `None` means the version of the backend.
+    /// The framework version that this runner requires; `None` means the version that the backend's collectors
+    /// require.
     #[serde(default)]
     requires: Option<Requirement>,
     /// The Python module below `collector` and its function, joined by a colon.
     pub run: String,
-    /// Positional arguments.
+    /// Positional arguments of the function.
     pub args: Vec<Argument>,
-    /// Name of the module's function that lists the collector's cases.
+    /// Name of the module's function that lists the collector's cases; `None` if no argument is taken from a case.
     #[serde(default)]
     pub cases: Option<String>,
     /// Environment variables, set before the call.
@@ -72,9 +73,9 @@ pub(crate) struct Runner {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Eager {
-    /// Filter of the rows.
+    /// Filter of the rows that are timed without a CUDA graph.
     pub rows: Expr,
-    /// Number of empty launches that take as long on the host as one call.
+    /// Number of empty kernel launches that take the host as long as one call.
     pub launches: u32,
 }
 
@@ -93,32 +94,32 @@ pub(crate) enum Argument {
 pub(crate) enum Form {
     /// A list with a single value.
     List {
-        /// The value.
+        /// Formula of the list's only value.
         list: Expr,
     },
     /// A floating-point number, which is written with a decimal point.
     Real {
-        /// The value.
+        /// Formula of the number.
         real: Expr,
     },
-    /// An attribute of the module.
+    /// An attribute of the module that contains the function.
     Type {
-        /// The attribute's name.
+        /// Formula of the attribute's name.
         #[serde(rename = "type")]
         name: Expr,
     },
-    /// An element of the collector's case whose other arguments are those of the call.
+    /// An argument that is taken from a case of the collector. The call's other arguments determine the case.
     Case {
-        /// Index of the element.
+        /// Index of the argument within the case.
         case: usize,
-        /// The value of the element, which selects one of several cases with the same arguments.
+        /// Formula of the argument's value, which selects one of several cases with the same other arguments.
         #[serde(default)]
         like: Option<Expr>,
     },
 }
 
 impl Argument {
-    /// Returns the formula of the value, or of the element that selects a case.
+    /// Returns the argument's formula; `None` for an argument from a case that no formula selects.
     pub(crate) fn formula(&self) -> Option<&Expr> {
         match self {
             Self::Value(value) => Some(value),
@@ -175,7 +176,8 @@ impl Runners {
         Ok(runners)
     }
 
-    /// Returns the first error in the content that parsing does not find; `None` if there is none.
+    /// Returns the first error that the YAML parser does not detect, such as a runner without tables; `None` if there
+    /// is none.
     fn fault(&self) -> Option<String> {
         let runners = self.0.values().flat_map(|b| &b.calls);
         runners.into_iter().find_map(|runner| {

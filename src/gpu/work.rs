@@ -30,7 +30,8 @@ pub struct Work {
     pub warmups: u32,
     /// Number of units that are timed together; a sample is their mean.
     pub runs: u32,
-    /// The reason why the built-in kernel is not the recorded one; absent if it is.
+    /// The reason why the built-in kernel measures something other than what was recorded; absent if it measures the
+    /// same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
 }
@@ -51,7 +52,7 @@ impl Work {
         self.product(&["batch", "n", "k"])
     }
 
-    /// Multiplies sizes; an overflow gives `u64::MAX`.
+    /// Returns the product of the sizes with the given names; `u64::MAX` if it overflows.
     pub(super) fn product(&self, sizes: &[&str]) -> u64 {
         sizes.iter().fold(1, |all: u64, name| all.saturating_mul(self.size(name)))
     }

@@ -154,8 +154,8 @@ fn files(example: &ExampleTree) -> String {
     indent(&out, "  ")
 }
 
-/// Renders files; lines that show the finding begin with an arrow. A file longer than `most` lines
-/// is cut to its first `most` lines and the marked ones.
+/// Renders files, each below its path with the prefix `when`. Marked lines, which show the finding, begin with an
+/// arrow. Only the first `most` lines of a file and its marked lines are shown.
 fn contents(
     files: &BTreeMap<String, String>,
     when: &str,

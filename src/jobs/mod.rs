@@ -105,7 +105,7 @@ fn state_in_words(root: &Path, source: &dyn Source) -> String {
     if of.is_empty() { id } else { format!("{id} ({of})") }
 }
 
-/// Returns the first `most` lines and, if there are more, a line with their number, such as `and 3
+/// Returns the first `most` lines. If there are more, the last line states the number of omitted ones, such as `and 3
 /// cases more`.
 pub(crate) fn first_lines(
     lines: impl ExactSizeIterator<Item = String>,

@@ -80,7 +80,8 @@ pub(crate) struct LoadedRows<'a> {
     pub(crate) keys: Keys<'a>,
     /// The latency that a lookup returns for each row, in ms; NaN if the table has no latency.
     pub(crate) latency: Vec<f64>,
-    /// Pairs of a key's hash and a row that the loader reads; `None` if the table has no key.
+    /// Pairs of a key's hash and a row with this key, for the rows that the loader reads; `None` if the table has no
+    /// key.
     by_key: Option<Vec<(u64, u32)>>,
     serves: Serves,
 }
@@ -106,7 +107,7 @@ impl<'a> LoadedRows<'a> {
         })
     }
 
-    /// Iterates over the keys and returns the rows of each key in file order.
+    /// Iterates over the keys. Each item contains the rows with one key, in file order.
     pub(crate) fn competing(&self) -> impl Iterator<Item = Vec<usize>> {
         let keys = self.by_key.as_deref().unwrap_or_default().chunk_by(|a, b| a.0 == b.0);
         keys.map(|rows| rows.iter().map(|(_, row)| *row as usize).collect())

@@ -14,7 +14,7 @@ use crate::specs::Specs;
 /// An opened state of a database with its settings and the selected part.
 pub struct Site {
     pub source: Box<dyn Source>,
-    /// The settings, with specs that the state's own facts override.
+    /// The settings. Facts that the state declares override their specs.
     pub settings: Settings,
     pub catalog: Catalog,
     facts: TreeFacts,
@@ -50,7 +50,7 @@ impl Site {
         &self.settings.specs
     }
 
-    /// Returns the state as checks and the planner see it.
+    /// Returns the state in the form that checks and the planner take.
     pub fn state(&self) -> State<'_> {
         let Self { source, catalog, facts, .. } = self;
         State { source: source.as_ref(), catalog, facts, specs: self.specs() }

@@ -17,7 +17,7 @@ pub type Key = BTreeMap<String, Value>;
 pub(super) enum LogLine {
     /// The start of a run.
     Session {
-        /// The run that measured the lines after this one.
+        /// The run that measured the points in the following lines.
         session: Session,
     },
     /// A measured point, or a point whose measurement failed.
@@ -51,8 +51,8 @@ pub struct LogPoint {
 }
 
 impl LogPoint {
-    /// Returns the value of a column. For the column of the kernel, this is the kernel that ran, if the device states
-    /// it.
+    /// Returns the value of a column in the point's row. In the column `kernel_source`, this is the kernel that ran,
+    /// if the device reported it.
     pub(super) fn cell(&self, name: &str) -> Value {
         let ran = self.answer.as_ref().and_then(|a| a.kernel_source.clone());
         match ran.filter(|_| name == "kernel_source") {
@@ -71,7 +71,7 @@ pub struct Written {
     pub rows: usize,
     /// Number of points that could not be measured.
     pub failed: usize,
-    /// The ratio of the slowest to the fastest sample of a point: median and 95th percentile over all points.
+    /// Median and 95th percentile, over all points, of the ratio of a point's slowest to its fastest sample.
     pub spread: (f64, f64),
 }
 
@@ -85,8 +85,8 @@ pub struct Origin<'a> {
     pub version: &'a str,
     /// The description of the points to measure, in words.
     pub plan: &'a str,
-    /// The digest of the points to measure.
+    /// The digest of the planned points.
     pub cases: String,
-    /// True if all points are measured.
+    /// True if all planned points are measured.
     pub complete: bool,
 }

@@ -32,21 +32,21 @@ pub struct Log {
     tree: TreeFiles,
     table: PathBuf,
     file: File,
-    /// The current session, until it is written to the log before its first point.
+    /// The current session, until it is in the log; `None` afterwards. It is written before its first point.
     unwritten: Option<Session>,
     sessions: Vec<Session>,
-    /// The latest entry of each point, by its key as JSON.
+    /// The latest log entry of each point. The map's key is the point's key as JSON.
     points: BTreeMap<String, LogPoint>,
 }
 
 impl Log {
-    /// Opens or creates the log of a table, whose path starts with that of `folder`. A last line that is incomplete,
-    /// because a run was killed, is dropped. No other process can open the log until this process ends.
+    /// Opens or creates the log of a table, which must be below `folder`. If a run was killed and its last line is
+    /// incomplete, this line is dropped. No other process can open the log until this process ends.
     ///
     /// # Errors
     ///
-    /// If the name is not that of a Parquet file, or a table exists without its log. Also if another process has the
-    /// log open, or the log cannot be read or contains anything else.
+    /// If the path is not that of a Parquet file, if the table exists without its log, if another process has the log
+    /// open, or if the log cannot be read or is malformed.
     pub fn open(folder: &Path, table: &Path, about: &About) -> Result<Self> {
         if table.extension().is_none_or(|e| e != "parquet") {
             return Err(Error::new(
@@ -99,7 +99,7 @@ impl Log {
         Ok(Self { tree, table: table.to_owned(), file, unwritten: Some(now), sessions, points })
     }
 
-    /// Returns true if the point with this key is measured.
+    /// Returns true if the log contains a measurement of the point with this key.
     pub(crate) fn has(&self, key: &Key) -> bool {
         self.points.get(&name(key)).is_some_and(|p| p.answer.is_some())
     }
@@ -170,7 +170,7 @@ fn name(key: &Key) -> String {
     serde_json::to_string(key).unwrap_or_default()
 }
 
-/// Rounds times to picoseconds, and power and clocks to tenths. The noise of the measurements is larger.
+/// Rounds times to picoseconds, power to 0.1 W and clocks to 0.1 MHz. The noise of measurements is larger.
 fn rounded(answer: &Answer) -> Answer {
     let round = |ms: &f64| if *ms < 1e-6 { *ms } else { (ms * 1e9).round() / 1e9 };
     let tenth = |v: f64| (v * 10.0).round() / 10.0;

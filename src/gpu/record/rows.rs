@@ -11,8 +11,8 @@ use crate::database::table::Column;
 use crate::gpu::device::Answer;
 use crate::specs::{IDENTITY, TableSpec, Unit};
 
-/// Returns the columns in the order of the table's spec: identity, key, latency, and power if any point has it. Rows
-/// are sorted by key.
+/// Returns the columns of a table in the order of its spec: identity, key, latency, and power if any point has a
+/// power. The rows are sorted by key.
 pub(crate) fn columns(
     spec: &TableSpec,
     mut points: Vec<&LogPoint>,
@@ -81,8 +81,8 @@ fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
     }
 }
 
-/// Returns the ratio of the slowest to the fastest sample of a point: median and 95th percentile over all points. There
-/// must be at least one point.
+/// Returns the median and the 95th percentile, over all points, of the ratio of a point's slowest to its fastest
+/// sample. There must be at least one point.
 pub(crate) fn spread<'a>(answers: impl Iterator<Item = &'a Answer>) -> (f64, f64) {
     let ratio = |a: &Answer| {
         let (low, high) = crate::gpu::judge::extremes(&a.samples_ms);

@@ -164,9 +164,8 @@ fn filter(text: &str) -> Result<Expr> {
     })
 }
 
-/// Returns the table that the options name. If several backends match, the backend with the largest
-/// table is chosen. If several versions match, it is the version that queries read, or the newest
-/// of the named versions.
+/// Returns the table that the options name. If several backends match, the backend with the largest table is chosen.
+/// If the options name versions, the newest of them is chosen, otherwise the version that queries read.
 fn chosen<'a>(
     options: &ExploreOptions,
     data: &JudgedData<'a>,
@@ -224,7 +223,8 @@ struct BaseTable {
 }
 
 impl BaseTable {
-    /// Finds a table at the merge base with a branch, by its path or else by its place.
+    /// Finds a table at the merge base with a branch: by its path or, if this path does not exist there, by its place
+    /// and name.
     fn open(base: &str, state: State<'_>, file: &TableFile) -> Result<Self> {
         let commit = state.source.base(base)?;
         let catalog = Catalog::walk(commit.as_ref(), state.specs)?;

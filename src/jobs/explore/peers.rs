@@ -13,7 +13,7 @@ pub(super) struct ChosenPeers<'a> {
     pub left_out: Vec<String>,
 }
 
-/// Chooses at most `most` peers, in turn one version, one backend and one system. The version
+/// Chooses at most `most` peers by taking in turn another version, another backend and another system. The version
 /// before the table's own comes first.
 pub(super) fn peers<'a>(
     shelf: &TableIndex<'a>,
@@ -75,7 +75,7 @@ fn backends<'a>(
     backends.into_iter().filter_map(named).collect()
 }
 
-/// Lists the table on similar systems.
+/// Lists the tables of the same name on similar systems.
 fn systems<'a>(shelf: &TableIndex<'a>, file: &TableFile) -> Vec<PeerTable<'a>> {
     let near = shelf.near(file).1.into_iter();
     let named = |system: &str, edition: &Edition<'a>| {

@@ -25,15 +25,15 @@ struct ImpactDocument<'a> {
     summary: ImpactCounts,
     /// Effects that a prediction does not model.
     left_out: [&'static str; 5],
-    /// Versions without answers, each with the reason.
+    /// Versions without predictions, each with the reason.
     not_asked: Vec<Unasked<'a>>,
-    /// Predictions per model, layout and version.
+    /// Predictions of each case, which is a model in a parallel layout on a version.
     cases: Vec<CaseView<'a>>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct ImpactCounts {
-    /// Number of cases, each a model in a layout on a version.
+    /// Number of cases; a case is a model in a parallel layout on a version.
     cases: usize,
     /// Number of predicted steps.
     values: usize,
@@ -45,10 +45,11 @@ struct ImpactCounts {
     gained: usize,
     /// Number of steps with an error.
     errors: usize,
-    /// Measured power before the change; absent if there is one state or no step has a time.
+    /// Coverage of all predicted steps by measured power, before the change; absent if there is one state or no step
+    /// has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_before: Option<PowerCoverage>,
-    /// Measured power after the change; absent if no step has a time.
+    /// Coverage of all predicted steps by measured power, after the change; absent if no step has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_after: Option<PowerCoverage>,
     /// Duration of the run in ms.
@@ -61,7 +62,7 @@ struct Unasked<'a> {
     /// The system, backend and version.
     #[serde(flatten)]
     version: &'a PlannedVersion,
-    /// The reason.
+    /// The reason why the version has no predictions.
     why: &'a str,
 }
 
@@ -80,10 +81,11 @@ struct CaseView<'a> {
     quant_before: Option<&'a Quant>,
     /// Degrees of parallelism.
     parallel: Layout,
-    /// Measured power before the change; absent if there is one state or no step has a time.
+    /// Coverage of the case's steps by measured power, before the change; absent if there is one state or no step has
+    /// a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_before: Option<PowerCoverage>,
-    /// Measured power after the change; absent if no step has a time.
+    /// Coverage of the case's steps by measured power, after the change; absent if no step has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_after: Option<PowerCoverage>,
     /// The steps of the case.
@@ -95,7 +97,7 @@ struct CaseView<'a> {
 struct StepView<'a> {
     /// Prefill or decode.
     phase: Phase,
-    /// Number of requests.
+    /// Number of requests in the batch.
     batch: u64,
     /// Tokens per request: computed tokens in prefill, cached tokens in decode.
     isl: u64,
@@ -107,9 +109,10 @@ struct StepView<'a> {
     power_before: Option<f64>,
     /// Share of the time after the change that comes from operations with measured energy.
     power_after: Option<f64>,
-    /// The reason why the later state has no time, or else why the earlier state has none.
+    /// The reason why the step has no time after the change. If it has one, the reason why it had none before; null if
+    /// there is no such reason.
     error: Option<String>,
-    /// The reason why the earlier state has no time, if the later state has none either.
+    /// The reason why the step had no time before the change, if it has none after the change either.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_before: Option<String>,
     /// Operations whose time or source changed, largest change first.
@@ -122,17 +125,17 @@ struct StepView<'a> {
 struct OpView<'a> {
     /// The operation's name in the model's operation list.
     name: &'a str,
-    /// Time before the change, in ms over all layers.
+    /// The operation's time before the change in ms, summed over all layers.
     before_ms: f64,
-    /// Time after the change, in ms over all layers.
+    /// The operation's time after the change in ms, summed over all layers.
     after_ms: f64,
-    /// Origin of the time before the change, in the planner's words.
+    /// Origin of the time before the change, as the planner names it.
     source_before: Option<Source>,
-    /// Origin of the time after the change.
+    /// Origin of the time after the change, as the planner names it.
     source_after: Option<Source>,
     /// The paths of the changed tables that serve the operation.
     tables: &'a [String],
-    /// The tables with the slices that moved, or other changed files, in words.
+    /// The cause of the change, for people: the tables with their changed slices, or other changed files.
     cause: &'a str,
 }
 

@@ -108,7 +108,7 @@ impl PreparedPlanner {
         Ok(planner.map(|planner| Self { planner, cases, operations, most_versions }))
     }
 
-    /// Asks about the versions that a change concerns, and lets the engine load the changed tables.
+    /// Asks the planner about the versions that a change concerns, and lets its engine load the changed tables.
     ///
     /// # Errors
     ///
@@ -128,7 +128,7 @@ impl PreparedPlanner {
         ask(&self.planner, &question, progress)
     }
 
-    /// Asks about one state, and lets the engine load its tables.
+    /// Asks the planner about one state, and lets its engine load the state's tables.
     ///
     /// # Errors
     ///

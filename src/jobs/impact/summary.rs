@@ -24,7 +24,8 @@ const LOST: usize = 10;
 /// The maximum number of changed steps in a report.
 const MOVERS: usize = 8;
 
-/// The factor from which on the next version counts as slower than the current one.
+/// The minimum ratio of a step's time in the next version to its time in the current version at which the next version
+/// counts as slower.
 const SLOWER: f64 = 2.0;
 
 /// Sums up the impact in one line.
@@ -79,15 +80,15 @@ pub(super) fn quant(case: &ImpactCase) -> String {
     format!("{}, cache {}, {attention}", name(&q.gemm), name(&q.kvcache))
 }
 
-/// The step whose time moved most among all steps with the same cause, and the number of these steps.
+/// The steps whose time changed for the same cause: the step that changed most, and the number of all these steps.
 pub(super) struct LargestMove<'a> {
     pub case: &'a ImpactCase,
     pub point: &'a PointImpact,
     pub steps: usize,
 }
 
-/// Groups the steps whose time moved by cause, and returns the step that moved most per cause, largest factor first.
-/// The cause of a step is the change of the tables that serve the operation that moved most.
+/// Groups the steps whose time changed by cause. Returns the step that changed most for each cause, largest factor
+/// first. The cause of a step is the cause of its operation that changed most.
 pub(super) fn movers(impact: &Impact) -> Vec<LargestMove<'_>> {
     let mut causes: BTreeMap<(&[String], &str), LargestMove<'_>> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, point)| point.fate() == StepEffect::Moved) {
@@ -139,7 +140,7 @@ pub(super) fn delta(op: &OpMove) -> String {
     format!("{} {sign}{:.3} ms", op.name, Figure(op.delta().abs()))
 }
 
-/// Lists answers that became errors, by case and reason.
+/// Lists predictions that became errors: one line per case and reason, with the number of these predictions.
 pub(super) fn lost(impact: &Impact) -> Vec<String> {
     let mut reasons: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, p)| p.fate() == StepEffect::Lost) {
@@ -175,7 +176,8 @@ pub(super) fn notes(impact: &Impact) -> Vec<String> {
     notes
 }
 
-/// Names the backends whose next version takes at least twice the time of the current one, with the worst step.
+/// Returns a line for each backend with a step that takes at least twice as long in the next version as in the current
+/// one. The line names the step with the largest ratio.
 fn slower(impact: &Impact) -> Vec<String> {
     let in_slot = |slot: Slot| impact.asked.iter().filter(move |asked| asked.slot == slot);
     let mut lines = Vec::new();
@@ -214,7 +216,8 @@ fn slower(impact: &Impact) -> Vec<String> {
     lines
 }
 
-/// Lists the versions without answers, with their number for each reason.
+/// Returns one line per reason why versions have no predictions: the first of these versions, and the number of
+/// further ones.
 pub(super) fn gaps(impact: &Impact) -> Vec<String> {
     let not_asked = impact.not_asked.iter();
     let reasons = grouped(not_asked.map(|(version, why)| (why.as_str(), version.to_string())));

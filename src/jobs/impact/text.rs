@@ -51,8 +51,8 @@ pub(super) fn document(impact: &Impact) -> Document {
     document
 }
 
-/// Renders a heading with a version, the number of steps that move, and the number of steps with
-/// power.
+/// Renders a heading: the version, the number of steps whose time changed, and the number of steps for which the
+/// planner reports power.
 fn version_heading(version: &PlannedVersion, cases: &[&ImpactCase]) -> String {
     let points: Vec<&PointImpact> = cases.iter().flat_map(|case| &case.points).collect();
     let moved = points.iter().filter(|p| p.fate() == StepEffect::Moved).count();
@@ -76,8 +76,8 @@ fn is_news(case: &ImpactCase) -> bool {
     case.points.iter().any(changed) || case.quant_before.is_some()
 }
 
-/// Returns the cells of a case in a comparison: model, layout, quantisation, number of moved steps,
-/// and notes.
+/// Returns the cells of a case in a comparison: model, layout, quantisation, number of steps whose time changed, and
+/// notes.
 fn changes(case: &ImpactCase) -> Vec<String> {
     let of = |fate| case.points.iter().filter(move |p| p.fate() == fate);
     let factors: Vec<f64> = of(StepEffect::Moved).filter_map(PointImpact::factor).collect();

@@ -82,7 +82,8 @@ pub struct InitResult {
     pub files: Vec<(String, InitOutcome)>,
     /// Number of findings in the baseline; `None` if no baseline was written.
     known: Option<usize>,
-    /// The YAML of the hook, which the user must add; `None` unless a configuration of hooks exists that lacks it.
+    /// The YAML of the hook that the user must add; `None` unless the repository has a configuration of hooks without
+    /// it.
     hook: Option<String>,
     /// The repository and revision of perfdb-gate that the workflows run.
     action: PublishedAction,
@@ -154,7 +155,7 @@ fn is_repository(text: &str) -> bool {
     is_owner && is_name
 }
 
-/// Parses a commit id or a version. Returns the commit, or the version's tag, and true for a commit; `None` for any
+/// Parses a commit id or a version. Returns the commit with true, or the version's tag with false; `None` for any
 /// other text.
 fn revision(text: &str) -> Option<(String, bool)> {
     if text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -173,8 +174,8 @@ fn revision(text: &str) -> Option<(String, bool)> {
 ///
 /// # Errors
 ///
-/// Returns an error if there is no database, if the repository of perfdb-gate is not known, or if a
-/// file cannot be written; then no file is written.
+/// Returns an error if there is no database, if the repository of perfdb-gate is not known, or if a file cannot be
+/// written. No file is written then.
 pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<InitResult> {
     let top = WorkTree::open(&options.root)?.top()?.ok_or_else(|| {
         let message = format!("{} is not in a git repository", options.root.display());

@@ -12,20 +12,23 @@ use crate::specs::{ColumnKind, Filling, IDENTITY, KeyPart, Specs, TableSpec, Uni
 /// Columns that state the origin of a row and are never part of a key.
 const ORIGIN: [&str; 3] = ["framework", "version", "device"];
 
-/// The relative fall of latency between two neighbouring points of a sweep that is more than noise.
+/// The minimum relative decrease of latency from one point of a series to the next that counts as a fall. Smaller
+/// decreases are noise.
 const FALL: f64 = 0.05;
 
-/// The largest share of neighbouring points with falling latency along a column that is a sweep. The noisiest long
+/// The maximum share of falls among the pairs of neighbouring points, for a column to be a sweep. The noisiest long
 /// sweep, m of gemm_perf, has 12.2 %.
 const FALLING: f64 = 0.15;
 
-/// The smallest ratio of the last to the first latency, in the median of all series, along a column that is a sweep.
+/// The minimum ratio of the last to the first latency of a series, as the median over all series, for a column to be a
+/// sweep.
 const GROWS: f64 = 1.2;
 
-/// The smallest number of neighbouring points by which a column is recognised as a sweep.
+/// The minimum number of pairs of neighbouring points for a column to be a sweep.
 const PAIRS: usize = 10;
 
-/// The maximum relative difference between a latency and the sum of other columns.
+/// The maximum relative difference, in the median over a table's rows, at which a latency counts as the sum of the
+/// columns in µs.
 const SAME: f64 = 0.02;
 
 /// The properties of a table, learned from its files so far.
@@ -38,9 +41,9 @@ pub(crate) struct LearnedTable<'a> {
     pub repeated: usize,
     /// The columns, in the order of first occurrence.
     pub columns: Vec<LearnedColumn>,
-    /// True if the family has other known tables, and none of them takes rows of other versions.
+    /// True if the family has other known tables, and the loader never fills their missing keys from other files.
     pub is_alone: bool,
-    /// Names of the key parts of known tables.
+    /// Names of all key parts in the specs of known tables.
     known_parts: BTreeSet<String>,
     pub specs: &'a Specs,
 }
@@ -63,7 +66,7 @@ pub(crate) struct LearnedColumn {
     pub zero: bool,
     /// True if a latency is in µs, because it is the sum of columns in µs.
     pub in_us: bool,
-    /// Number of neighbouring pairs along the column.
+    /// Number of pairs of neighbouring points, over all series along the column.
     pub pairs: usize,
     pub falls: usize,
     /// The last divided by the first latency, for each series along the column.
@@ -174,7 +177,7 @@ impl<'a> LearnedTable<'a> {
             .map_err(|why| Error::caused(file.entry.path.as_str(), "please report it", why))
     }
 
-    /// Returns the columns that a lookup returns, each with true if it is in µs.
+    /// Returns the columns whose latencies a lookup returns, each with true if it is in µs.
     pub(crate) fn latencies(&self) -> Vec<(&str, bool)> {
         let times = |c: &'_ LearnedColumn| match c.unit() {
             Some(Unit::Ms) => Some(false),
@@ -211,7 +214,7 @@ impl<'a> LearnedTable<'a> {
         }
     }
 
-    /// Records whether the latency is a sum of columns in µs.
+    /// Records that the column `latency` is in µs if it is the sum of columns in µs.
     fn sums(&mut self, table: &Table) {
         let parts: Vec<&Column> = table
             .columns()
@@ -229,7 +232,7 @@ impl<'a> LearnedTable<'a> {
         learned.in_us |= !ratios.is_empty() && (median(&ratios) - 1.0).abs() <= SAME;
     }
 
-    /// Counts rows that repeat a key, and how latency grows along each numeric part of the key.
+    /// Counts rows that repeat a key, and records how latency grows along each numeric part of the key.
     fn series(&mut self, file: &TableFile, table: &Table) -> Result<(), ExprError> {
         let latency = self.latencies().first().and_then(|(name, _)| table.column(name));
         let Some(latency) = latency else { return Ok(()) };

@@ -48,15 +48,15 @@ impl PlannedPoints {
 
 /// The points at which power is measured too.
 enum PowerPoints {
-    /// The first points of the draw; the value is their number.
+    /// The given number of points, from the first point in the order of measurement.
     First(usize),
-    /// One flag per row of the grid.
+    /// The rows whose flag is true, with one flag per row of the grid.
     Rows(Vec<bool>),
 }
 
 /// The points of one table as rows without latencies.
 pub(super) struct Grid<'a> {
-    /// The purpose of the measurement, in words.
+    /// The purpose of the measurement, for people.
     pub about: &'a str,
     pub file: TableFile,
     pub spec: Arc<TableSpec>,
@@ -109,7 +109,7 @@ impl<'a> Grid<'a> {
         Ok(Self { filter: plan.rows.as_ref(), draw: plan.draw.as_ref(), ..grid })
     }
 
-    /// The whole grid of the rows of a table.
+    /// Creates the grid that contains all rows of a table.
     fn of_table(
         about: &'a str,
         spec: &Arc<TableSpec>,

@@ -28,20 +28,20 @@ pub struct MeasureOptions {
     pub folder: PathBuf,
     /// The time after which no further point is started; `None` for no limit.
     pub until: Option<Duration>,
-    /// True if the collectors measure.
+    /// True if the collectors' own functions measure the points.
     pub collectors: bool,
 }
 
 /// The result of measuring one table.
 #[derive(Debug)]
 pub struct MeasuredTable {
-    /// The table as it was written.
+    /// The summary of the written table.
     pub written: Written,
     /// Number of planned points.
     pub planned: usize,
     /// Number of planned points that are measured.
     pub measured: usize,
-    /// Number of points that this run tried.
+    /// Number of points that this run tried to measure.
     pub now: usize,
     /// Number of planned points that do not fit the device's memory or that the device cannot run.
     pub unfit: usize,

@@ -19,7 +19,7 @@ pub(crate) struct NewFile {
     pub path: String,
     /// The contents.
     pub bytes: Vec<u8>,
-    /// The contents for people; `None` for a table.
+    /// The contents as text to show; `None` for a table and for a kept file.
     pub text: Option<String>,
     /// A description in a few words.
     pub says: String,
@@ -29,7 +29,7 @@ pub(crate) struct NewFile {
 
 /// The place of a new table in a database.
 pub(crate) struct NewPlace {
-    /// The folder that contains the paths of files: the repository's top, or the root outside of one.
+    /// The folder to which file paths are relative: the repository's top, or the root if there is no repository.
     pub top: PathBuf,
     /// The files below `top`.
     pub tree: TreeFiles,
@@ -108,7 +108,8 @@ impl NewPlace {
         })
     }
 
-    /// Learns the spec of a table that has none from its rows. Returns it as a file of the repository's own rules.
+    /// Learns a spec from the rows of a table that has no spec. Returns the spec as a file of the repository's own
+    /// rules.
     ///
     /// # Errors
     ///

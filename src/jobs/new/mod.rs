@@ -67,7 +67,8 @@ pub fn run(options: &NewOptions) -> Result<NewTable> {
 }
 
 /// Validates the new files together with the database, so that the new table is compared with existing ones. Judges
-/// the whole system if its YAML is new, else the version; if the version has other files, judges the table alone.
+/// the whole system if its YAML is new, otherwise the version. If the version's folder has files already, judges only
+/// the new table.
 fn validated(place: &NewPlace, options: &NewOptions, files: &[NewFile]) -> Result<Report> {
     let failed = |e: std::io::Error| Error::caused("cannot create a temporary folder", "", e);
     let folder = tempfile::tempdir().map_err(failed)?;

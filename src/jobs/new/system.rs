@@ -7,7 +7,7 @@ use crate::gpu::cuda::Cuda;
 use crate::gpu::device::Device;
 use crate::specs::Specs;
 
-/// Returns the system's YAML: the existing one, that of the known system of this name, or that of the
+/// Returns the system's YAML: the existing file, or the YAML of the known system with this name, or else that of the
 /// known system with the GPU at hand.
 pub(super) fn file(place: &NewPlace, options: &NewOptions) -> Result<NewFile> {
     if let Some(yaml) = &place.yaml {
@@ -34,7 +34,8 @@ pub(super) fn kept(place: &NewPlace, path: &str) -> Result<Option<NewFile>> {
     Ok(bytes.map(|bytes| NewFile { path, bytes, text: None, says, exists: true }))
 }
 
-/// Returns the YAML of a known system, and its origin in words. `gpu` looks for the GPU at hand.
+/// Returns the YAML of the known system with this name, or else that of the known system with the GPU that `gpu`
+/// finds. Also returns the origin of the YAML in words.
 fn described<'s>(
     specs: &'s Specs,
     name: &str,

@@ -38,20 +38,20 @@ struct PointCost {
     calls: f64,
     /// The number of calls of the operation in one unit.
     copies: f64,
-    /// Time outside the calls, in seconds.
+    /// Time per point outside the calls, in seconds.
     overhead_s: f64,
-    /// Additional time for measuring power, in seconds.
+    /// Additional time per point for measuring power, in seconds.
     power_s: f64,
 }
 
-/// The settings of a table that differ from the default.
+/// The collector's settings for a table; an absent setting has its default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TableCollector {
     calls: Option<f64>,
     copies: Option<f64>,
     overhead_s: Option<f64>,
-    /// The collector's names of the operation; empty for the file stem without `_perf`.
+    /// The collector's names of the operation; empty if the only name is the file stem without `_perf`.
     #[serde(default)]
     ops: Vec<String>,
     /// A script that measures the table; `None` for collect.py. In its path, `{backend}` is replaced by the backend.

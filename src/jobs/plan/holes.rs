@@ -19,7 +19,7 @@ use crate::jobs::rows::{misfit, read_table};
 use crate::jobs::site::Site;
 use crate::jobs::validate::{self, JudgedData, ValidateOptions};
 
-/// A block of missing keys, as a finding describes it: values by part of the key.
+/// A block of missing keys, as a finding describes it: the values of each key part.
 #[derive(Debug, Deserialize)]
 struct HoleValues {
     values: BTreeMap<String, Vec<Value>>,
@@ -29,7 +29,7 @@ struct HoleValues {
 struct HoledTable {
     place: Place,
     holes: Vec<HoleValues>,
-    /// Files that serve the table's keys.
+    /// Files from which the loader serves the table's keys.
     own: Vec<TableFile>,
     /// Files of the same table on similar systems.
     references: Vec<TableFile>,
@@ -62,7 +62,7 @@ pub(crate) fn wishes(
     Ok(wishes)
 }
 
-/// Returns the tables that have findings on missing keys, with the blocks of missing keys.
+/// Returns the tables with findings on missing keys, each with its blocks of missing keys.
 fn holed(data: &JudgedData<'_>) -> Vec<HoledTable> {
     let state = data.state;
     let shelf = data.shelf();

@@ -16,7 +16,7 @@ use crate::findings::SOURCE_FILE;
 pub(crate) struct ReportedRow {
     /// Path of the table.
     pub path: String,
-    /// The row, from 0.
+    /// Index of the row in its table, from 0.
     pub row: usize,
     /// The row's key as the report shows it; empty if the report lists only row numbers.
     pub key: BTreeMap<String, Value>,
@@ -64,8 +64,8 @@ struct ReportMeasurement {
     verdict: String,
 }
 
-/// Reads the rows that a report names. Findings count if their rule is in `only`; if `only` is
-/// empty, findings of all rules except infos count.
+/// Reads the rows that a report names. Reads the findings of the rules in `only`, or all findings except infos if
+/// `only` is empty. Waived findings are skipped.
 ///
 /// # Errors
 ///

@@ -21,7 +21,7 @@ pub(crate) struct PlannedRow {
     pub place: Place,
     /// The file that contains the row: the table itself, or another table that has the missing row.
     pub file: TableFile,
-    /// The row, from 0.
+    /// Index of the row in `file`, from 0.
     pub row: usize,
     /// The row's key as the report shows it, to detect a changed table; may be empty.
     pub key: BTreeMap<String, Value>,
@@ -54,11 +54,11 @@ struct Target {
     points: Vec<RerunPoint>,
     /// Path of the table; `None` if all rows come from other tables.
     path: Option<String>,
-    /// The whole sweep. Missing rows come from several tables; the largest is most like it.
+    /// The whole sweep of the table. If rows come from several tables, this is the sweep of the largest one.
     sweep: Option<RerunSweep>,
 }
 
-/// Makes points of rows, one point per key.
+/// Converts rows to points, one point per key.
 ///
 /// # Errors
 ///

@@ -19,18 +19,18 @@ use crate::database::source::{self, Commit, Source};
 use crate::database::state::{ReadState, State};
 use crate::traces::TraceSpecs;
 
-/// The two states of a pull request, with the settings by which it is judged. Each state has the facts that it
-/// states itself.
+/// The two states of a pull request, with the settings by which they are judged. Facts that a state declares apply to
+/// that state alone.
 pub(crate) struct PullRequest {
     base: Box<dyn Source>,
     head: Box<dyn Source>,
-    /// The settings of the base's tip.
+    /// The settings at the tip of the base branch.
     pub settings: Settings,
     /// The roots of both states in pairs, the main root first.
     pub roots: Vec<Root>,
-    /// The changes to the settings of later runs.
+    /// The changes that the pull request makes to settings, which apply to later runs.
     pub settings_change: SettingsChange,
-    /// The specs of traces, if files of traces may have changed.
+    /// The specs of traces; `None` if files of traces cannot have changed.
     pub traces: Option<TraceSpecs>,
 }
 

@@ -10,7 +10,7 @@ use crate::database::source::{Entry, Source};
 use crate::database::state::{ReadState, State};
 use crate::specs::Specs;
 
-/// A root before and after a change, each with its own facts.
+/// A root of the database before and after a change. Each of the two states has its own facts.
 pub(crate) struct Root {
     before: ReadState,
     after: ReadState,
@@ -70,7 +70,7 @@ impl Root {
     }
 }
 
-/// Pairs roots as complete states; a root that exists on one side only is paired with an empty one.
+/// Pairs the roots of two states. A root that exists in one state only is paired with an empty root.
 fn pairs(before: Vec<Catalog>, after: Vec<Catalog>) -> Vec<(Catalog, Catalog)> {
     let others = |roots: &[Catalog]| {
         roots.first().map(|root| root.outside_files.clone()).unwrap_or_default()
@@ -88,8 +88,8 @@ fn pairs(before: Vec<Catalog>, after: Vec<Catalog>) -> Vec<(Catalog, Catalog)> {
     partners(before, after).into_iter().filter_map(whole).collect()
 }
 
-/// Pairs the roots of two states. Roots with the same folder belong together; of the remaining
-/// roots, the first on each side do, since a database may have moved.
+/// Pairs the roots of two states. Roots with the same folder are a pair. The remaining roots are paired in order,
+/// since a database may have moved.
 pub(crate) fn partners<C: Borrow<Catalog>>(
     before: Vec<C>,
     after: Vec<C>,

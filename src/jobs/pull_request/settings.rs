@@ -15,14 +15,14 @@ use crate::traces::TraceSpecs;
 /// The changed settings of a repository.
 #[derive(Debug, Default)]
 pub(crate) struct SettingsChange {
-    /// The changed files below `.perfdb-gate/`, and `.gitattributes`.
+    /// The changed settings files: files below `.perfdb-gate/`, and `.gitattributes`.
     pub files: Vec<FileDiff>,
-    /// The reason why no later run could read the settings; `None` if they can be read.
+    /// The reason why later runs cannot read the settings; `None` if they can.
     fault: Option<String>,
 }
 
 impl SettingsChange {
-    /// Compares the settings of two states. Changed ones are read as a later run would read them.
+    /// Compares the settings of two states. If they differ, reads the head's settings as a later run would.
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ impl SettingsChange {
         Ok(Self { files, fault: fault.map(|error| error.message) })
     }
 
-    /// Returns the finding that no later run could read the settings; `None` if they can be read.
+    /// Returns a finding if later runs cannot read the settings; `None` if they can.
     pub(crate) fn finding(&self, rules: &[Arc<Rule>]) -> Option<Finding> {
         let rule = rules.iter().find(|rule| matches!(rule.check, Check::FactsInvalid))?;
         let why = self.fault.as_ref()?;

@@ -7,7 +7,7 @@ use crate::findings::Severity;
 use crate::gpu::judge::{Measured, PointVerdict, extremes, percent, size};
 use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel, Ring, SeriesName};
 
-/// The most slices with a line of their own.
+/// The maximum number of slices for which each slice is drawn as its own series.
 const SLICES: usize = 6;
 
 /// Draws one chart per table with measured points.
@@ -64,8 +64,8 @@ fn figure(sample: &Sample, gpu: &str, number: usize) -> Option<ChartFigure> {
     })
 }
 
-/// Returns the points by series: the judged points of each slice, then the points that are not judged. A label has the
-/// words of a slice that not all slices share.
+/// Returns the points by series: first the judged points of each slice, then the points that are not judged. The label
+/// of a slice omits the words that all slices share.
 fn parts(sample: &Sample) -> Vec<(SeriesName, Vec<&Measured>)> {
     let judged: Vec<&Measured> = sample.points.iter().filter(|p| p.is_judged()).collect();
     let slices: BTreeSet<&str> = judged.iter().map(|p| p.point.slice.as_str()).collect();

@@ -47,7 +47,7 @@ pub struct RemeasureOptions {
     pub controls: usize,
     /// A commit. Tables that changed since it are not used as control tables.
     pub base: Option<String>,
-    /// The folder of the collectors; `None` if these are not used.
+    /// The folder of the collectors; `None` if the collectors do not measure.
     pub collectors: Option<PathBuf>,
     /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
@@ -66,11 +66,12 @@ pub(super) struct Remeasurement<'a> {
     pub options: &'a RemeasureOptions,
     /// The rerun list whose points are measured; `None` to draw a sample.
     pub list: Option<RerunList>,
-    /// The log whose replies are judged again; `None` to measure. It also contains the control tables.
+    /// The log whose replies are judged again; `None` to measure. The log also contains the replies about control
+    /// tables.
     pub replay: Option<&'a Replay>,
-    /// Number of tables that are judged; the others are control tables.
+    /// Number of judged tables. They are measured first; all tables after them are control tables.
     pub judged: usize,
-    /// Number of points of all tables.
+    /// Number of points of all tables, control tables included.
     pub total: usize,
     /// Paths of the selected tables without a point.
     pub unmeasured: Vec<String>,
@@ -134,8 +135,9 @@ impl<'a> Remeasurement<'a> {
         system.is_some_and(|s| s.is_device(&about.name)) || about.name == file.place.system
     }
 
-    /// Returns the candidates for control tables, which reveal the card's own speed: tables of the same system that are
-    /// not judged, the newest of each name and backend. Tables with the name of a judged one come first.
+    /// Returns the candidates for control tables, which reveal the card's own speed. A candidate belongs to the same
+    /// system as the judged tables, is not judged, and is the newest of its name and backend. Candidates with the name
+    /// of a judged table come first.
     pub(super) fn controls(
         &self,
         judged: &[&'a TableFile],
@@ -238,8 +240,8 @@ impl<'a> Remeasurement<'a> {
         drawn.iter().filter(|_| self.options.power).map(said).collect()
     }
 
-    /// Returns a sentence that compares the collector in a failed table's sidecar with the one used; `None` without
-    /// collectors.
+    /// Returns a sentence that compares the collector in a failed table's sidecar with the collector that measured
+    /// now; `None` without collectors.
     pub(super) fn origin(&self, sample: &Sample) -> Option<String> {
         let folder = self.options.collectors.as_deref()?;
         let module = sample.points.iter().find_map(|p| p.point.call.as_ref())?.module.clone();

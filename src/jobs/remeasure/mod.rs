@@ -198,7 +198,8 @@ impl Remeasurement<'_> {
         Ok((drawn, unmeasured))
     }
 
-    /// Draws points of control tables, unless there are enough judged tables to replace them.
+    /// Draws points of control tables. Judged tables also serve as control tables of each other, so that only the
+    /// missing number of tables is drawn.
     fn drawn_controls(
         &self,
         drawn: &[Drawn],
@@ -223,7 +224,8 @@ impl Remeasurement<'_> {
         Ok(controls.filter(|control| control.is_judged).take(missing).collect())
     }
 
-    /// Judges the tables that are not control tables. The card's offset for each is estimated from all other tables.
+    /// Judges the measured tables except control tables. The card's offset for a table is estimated from all other
+    /// tables.
     fn judged(&self, taken: &[MeasuredTable], about: &About) -> Vec<Sample> {
         let limits = &self.methods.recipes.judge;
         let middles: Vec<Option<Middle>> = taken.iter().map(|t| t.as_control(limits)).collect();

@@ -27,7 +27,7 @@ pub struct Conversion {
     pub before: usize,
     /// Size of the Parquet file in bytes.
     pub after: usize,
-    /// True if the Parquet file exists already with the same cells; only the text table is removed.
+    /// True if the Parquet file exists already with the same cells, so that only the text table is removed.
     pub exists: bool,
 }
 
@@ -47,8 +47,8 @@ pub struct ConversionPlan {
 ///
 /// # Errors
 ///
-/// Returns an error if there is no database, or if the selection names something unknown. Tables
-/// that cannot be converted are in [`Converted::refused`].
+/// Returns an error if there is no database, or if the selection names something unknown. Tables that cannot be
+/// converted are in [`ConversionPlan::refused`].
 pub fn run(options: &RepairOptions) -> Result<ConversionPlan> {
     let (site, tree) = super::open(options)?;
     let work = |file: &TableFile| convert(&site, &tree, file);

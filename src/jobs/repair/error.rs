@@ -23,7 +23,7 @@ pub enum RepairError {
     /// The new bytes cannot be encoded or do not read back the same, or a file beside the table cannot be read.
     #[error(transparent)]
     Failed(#[from] Error),
-    /// The lines cannot be separated, or their cells differ from the new file's.
+    /// The lines of the text table cannot be separated, or their cells differ from those of the new file.
     #[error(transparent)]
     Text(#[from] Reason),
     /// The sidecar of the table cannot be updated.
@@ -67,10 +67,10 @@ pub enum SidecarError {
     /// The file is not a valid sidecar.
     #[error(transparent)]
     Invalid(#[from] Reason),
-    /// The stated values are in another place, for example behind an alias.
+    /// The value to replace is not in the sidecar's entry itself, for example because it is behind an alias.
     #[error("its rows or sha256 are behind an alias")]
     Elsewhere,
-    /// Replacing the values would also change another value.
+    /// Replacing the row count or digest would also change another value.
     #[error("its rows or sha256 cannot be replaced without changing another value")]
     NotAlone,
 }

@@ -85,7 +85,8 @@ impl DiskChange {
         Self { tree, files: Vec::new(), sidecars: BTreeMap::new(), gone: Vec::new(), folders }
     }
 
-    /// Updates the sidecar of a table for its new file, if there is a sidecar.
+    /// Updates the row count and digest in the sidecar of a table for the table's new file. Does nothing without a
+    /// sidecar.
     fn restate(&mut self, file: &Path, now: &TableContent<'_>) -> Result<(), SidecarError> {
         let path = file.with_file_name("collection_meta.yaml");
         let text = match self.sidecars.get(&path) {

@@ -40,7 +40,7 @@ pub(super) struct JudgedChange {
     pub findings: Vec<Finding>,
     /// The findings on the base that the head no longer has.
     pub repaired: Vec<Repaired>,
-    /// The difference of each root's states.
+    /// The differences between the base and the head of each root.
     pub diffs: Vec<Diff>,
     /// Files that could not be judged because the clone does not contain their contents.
     pub absent: AbsentFiles,
@@ -117,8 +117,8 @@ impl JudgedChange {
     }
 }
 
-/// Returns the rows of the base, by table path, that had an impossible key or latency according to errors that the
-/// head no longer has. The removal of such rows is not a loss.
+/// Returns the rows of the base that had an impossible key or latency, by table path. These are the rows of errors
+/// that the head no longer has. The removal of such rows is not a loss.
 fn impossible_rows<'f>(
     rules: &[Arc<Rule>],
     repaired: &'f [Repaired],

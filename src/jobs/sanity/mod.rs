@@ -45,7 +45,7 @@ pub struct SanityOptions {
     pub charts: usize,
     /// The layout of the database; `None` to find it out from the files of the base.
     pub layout: Option<String>,
-    /// True if the report has stages, for which the reach of the changed rows is determined.
+    /// True if the report shows the stages of the change, which include the reach of the changed rows.
     pub stages: bool,
     /// True if the contents of changed tables are read for an audit.
     pub audit: bool,
@@ -154,7 +154,8 @@ fn settled(
     Ok(sink.finish())
 }
 
-/// Adds the lines of the rows that findings name: in the head, and of repaired ones in the base.
+/// Adds line numbers to the rows that findings name: lines of the head to findings, and lines of the base to repaired
+/// findings.
 fn locate_lines(
     findings: &mut [Finding],
     repaired: &mut [Repaired],

@@ -18,14 +18,15 @@ use crate::report::Predictions;
 #[derive(Default)]
 pub(super) struct PullRequestPredictions {
     impact: Option<Impact>,
-    /// The findings of the rules on the answers.
+    /// The findings about the planner's answers.
     findings: Vec<Finding>,
-    /// The section of the report; `None` if no file changed that a planner reads, or no rule asks.
+    /// The section of the report about predictions; `None` if no file that the planner reads has changed, or if no
+    /// rule needs predictions.
     pub section: Option<Predictions>,
 }
 
 impl PullRequestPredictions {
-    /// Asks the planner about the main root, the only one that it reads.
+    /// Asks the planner about the main root, since the planner reads no other root.
     ///
     /// # Errors
     ///

@@ -38,7 +38,8 @@ pub(super) fn input(
     Ok(StageInput { specs, reach })
 }
 
-/// Sums up the reach of the changed tables. If only files changed that decide what queries read, all tables count.
+/// Sums up the reach of the changed tables. If no table changed, but a file of a system, a file of facts or a sidecar,
+/// all tables count as changed.
 fn changed(head: State<'_>, diff: &Diff) -> ChangedReach {
     let decides = |f: &FileDiff| matches!(f.role, Role::System | Role::Facts | Role::Sidecar);
     let mut reach = ChangedReach::default();
@@ -84,7 +85,7 @@ fn changed(head: State<'_>, diff: &Diff) -> ChangedReach {
     reach
 }
 
-/// Returns the reason why no version that a query can name reads a table; `None` if one does.
+/// Returns the reason why no query reads a table; `None` if queries of some version read it.
 fn unserved(shelf: &TableIndex<'_>, head: State<'_>, file: &TableFile) -> Option<String> {
     let (place, path) = (&file.place, &file.entry.path);
     if file.format == Format::Csv && !head.specs.loader.text_tables {

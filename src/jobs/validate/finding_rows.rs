@@ -13,7 +13,7 @@ use crate::database::table::Table;
 use crate::database::table::{inert, shown, shown_cell, write_cell};
 use crate::findings::Finding;
 
-/// The file that lists all findings with their files.
+/// The name of the file that lists all findings, each with the file of its rows.
 const INDEX: &str = "findings.csv";
 
 /// Writes the rows of each finding that is neither waived nor in the baseline to a file in
@@ -82,7 +82,7 @@ fn file_name(finding: &Finding) -> String {
     file_stem(&parts, "__") + ".csv"
 }
 
-/// Renders rows of a table as CSV, each with its number from 0 as in data frames.
+/// Renders rows of a table as CSV. The first column is the row's index, from 0 as in data frames.
 fn text(table: &Table, rows: &[u32]) -> Result<Vec<u8>, csv::Error> {
     let mut out = csv::Writer::from_writer(Vec::new());
     out.write_field("row")?;

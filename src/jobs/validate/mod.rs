@@ -66,7 +66,7 @@ pub struct ValidateOptions {
 }
 
 impl ValidateOptions {
-    /// Lists the roots of a source, and reads the settings to judge them by.
+    /// Lists the roots of a source, and reads the settings by which they are judged.
     fn read(&self, source: &dyn Source) -> Result<(Vec<Catalog>, Settings)> {
         // Settings can come from another branch: a change cannot alter how it is judged, and a waiver
         // that the branch withdrew meanwhile is void.
@@ -102,7 +102,7 @@ impl ValidateOptions {
         settings.rules.choose(&self.rules.only, &self.rules.skip, &is_asked)
     }
 
-    /// Returns true if all rules judge all of the database. Any other run cannot decide that a waiver is unused.
+    /// Returns true if all rules judge the whole database. Only such a run can decide that a waiver is unused.
     fn are_all(&self) -> bool {
         let has_all_rules = self.rules.only.is_empty() && self.rules.skip.is_empty();
         self.since.is_none() && has_all_rules && self.selection.is_all()
@@ -150,7 +150,8 @@ pub(crate) fn judged<R>(
     judged_source(source.as_ref(), options, progress, look)
 }
 
-/// Judges a database in a source that is not opened by the options.
+/// Judges a database in `source` instead of the source that the options name. Calls `look` with the data from which
+/// the report was made.
 ///
 /// # Errors
 ///
@@ -305,7 +306,7 @@ fn outside(main: &Catalog, options: &ValidateOptions, changed: Option<&[String]>
     paths.filter(|path| changed.is_none_or(|changed| changed.contains(path))).collect()
 }
 
-/// Reports data that the merge base with `since` has and the source lacks.
+/// Returns findings on data that the merge base with `since` has and the source lacks.
 fn deletions(
     source: &dyn Source,
     since: &str,

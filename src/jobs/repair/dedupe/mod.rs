@@ -38,8 +38,8 @@ pub struct DedupePlan {
 ///
 /// # Errors
 ///
-/// Returns an error if there is no database, if the selection names something unknown, or if no
-/// table has a column to ignore. Tables that cannot be changed are in [`Deduped::refused`].
+/// Returns an error if there is no database, if the selection names something unknown, or if a column to ignore is in
+/// no table. Tables that cannot be changed are in [`DedupePlan::refused`].
 pub fn run(options: &RepairOptions, policy: Policy) -> Result<DedupePlan> {
     let (site, tree) = super::open(options)?;
     let columns = Mutex::new(BTreeSet::new());
@@ -67,7 +67,8 @@ pub fn run(options: &RepairOptions, policy: Policy) -> Result<DedupePlan> {
     Ok(DedupePlan { tables, plans, refused, policy, change })
 }
 
-/// Adds the new file of a plan to a change, unless the sidecar cannot be updated.
+/// Adds the rewritten file of a plan to a change, with the updated sidecar. Refuses the table if its sidecar cannot be
+/// updated.
 fn add_to(
     change: &mut DiskChange,
     (plan, rewrite): (TablePlan, Option<Rewrite>),

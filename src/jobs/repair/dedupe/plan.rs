@@ -70,11 +70,11 @@ fn by_latency(a: usize, b: usize, latencies: &[&Vals<'_, f64>]) -> Ordering {
 /// A row to remove.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemovedRow {
-    /// The row in the old table, from 0.
+    /// Index of the removed row in the old table, from 0.
     pub row: usize,
-    /// The row of the copy that stays, from 0.
+    /// Index in the old table, from 0, of the copy that stays.
     pub kept: usize,
-    /// The ratio of the slowest to the fastest latency of all copies.
+    /// The ratio of the slowest to the fastest latency of all copies of the measurement.
     pub spread: f64,
     /// True if the copies differ by more than rerun noise.
     pub disagrees: bool,
@@ -100,13 +100,13 @@ pub struct TablePlan {
     pub disagreeing: usize,
     /// Largest ratio of slowest to fastest latency among disagreeing copies.
     pub worst: f64,
-    /// Keys for which the loader serves another latency after the change: the row served then, and
-    /// the first changed latency before and after, in ms.
+    /// Keys for which the loader serves another latency after the change. An entry has the row that is served
+    /// afterwards, and the first latency that differs, before and after the change, in ms.
     pub served: Vec<(usize, f64, f64)>,
-    /// Number of keys with several measurements: rows that differ in a column that is not part of
-    /// the key.
+    /// Number of keys that still have several measurements after the change. These rows differ in a column that is not
+    /// part of the key.
     pub remaining: usize,
-    /// Columns in which the measurements of such keys differ.
+    /// Columns in which the remaining measurements of a key differ.
     pub differs: Vec<String>,
     /// The row that the loader serves for a repeated key.
     pub loader: Serves,
@@ -186,9 +186,8 @@ pub(super) fn plan(
 }
 
 impl TablePlan {
-    /// Marks all copies of a measurement for removal except the one that the policy keeps.
-    /// Disagreeing copies stay unless the policy removes them. `noise` returns the largest ratio of
-    /// reruns at a latency.
+    /// Marks all copies of a measurement for removal except the one that the policy keeps. Disagreeing copies stay
+    /// unless the policy removes them. `noise` returns the largest ratio between reruns of a given latency.
     fn drop_copies(
         &mut self,
         table: &Table,
@@ -224,8 +223,8 @@ impl TablePlan {
         }
     }
 
-    /// Records the changes in what the loader serves; `others` are the columns that distinguish
-    /// measurements.
+    /// Records the keys whose served latency the removal changes, and the keys that still have several measurements.
+    /// `others` are the columns that distinguish measurements.
     fn serve(
         &mut self,
         competing: &[KeyRows],
@@ -286,7 +285,7 @@ fn measurements(
     Ok(groups)
 }
 
-/// Returns the table's bytes without the removed rows, read back and compared.
+/// Returns the table's bytes without the removed rows. These bytes are read back and compared with the remaining rows.
 fn without(
     site: &Site,
     file: &TableFile,

@@ -10,7 +10,7 @@ use crate::database::table::Column;
 use crate::jobs::repair::measurements::compared_columns;
 use crate::specs::{Unit, measured_unit};
 
-/// Refuses rows of the run without a latency. `counts` selects the merged rows; `zero` is true if a
+/// Refuses the run if a row has no latency. Only rows for which `counts` is true are checked; `zero` is true if a
 /// latency of zero is allowed.
 pub(super) fn check_times(
     rows: &StackRows<'_>,
@@ -53,7 +53,7 @@ pub(super) fn check_losses(rows: &StackRows<'_>) -> Result<(), MergeFailure> {
     Ok(())
 }
 
-/// Refuses keys that the table has already, if `--append` is given.
+/// Refuses keys that the table has already, if the option `--append` is given.
 pub(super) fn check_new(rows: &StackRows<'_>, options: &MergeOptions) -> Result<(), MergeFailure> {
     let old: Vec<_> = rows.groups.iter().filter(|g| !g.own.is_empty()).collect();
     match old.first().filter(|_| options.append) {
@@ -66,8 +66,8 @@ pub(super) fn check_new(rows: &StackRows<'_>, options: &MergeOptions) -> Result<
     }
 }
 
-/// Refuses new measurements whose key the table already has with other columns, such as another
-/// kernel.
+/// Refuses new measurements whose key the table has already with another value in a column outside the key, such as
+/// another kernel.
 pub(super) fn check_conflicts(rows: &StackRows<'_>, ignore: &[String]) -> Result<(), MergeFailure> {
     let added: BTreeSet<usize> = rows.of(MergeEffect::Added).map(|g| g.winner).collect();
     let mut pairs: Vec<(usize, usize)> = Vec::new();

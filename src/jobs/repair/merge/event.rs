@@ -16,9 +16,9 @@ use crate::jobs::repair::SidecarError;
 pub(super) struct MergeEvent {
     /// The table's file stem.
     pub(super) table: String,
-    /// The day in UTC, as YYYY-MM-DD.
+    /// The day of the merge in UTC, as YYYY-MM-DD.
     pub(super) date: String,
-    /// A sentence for people.
+    /// A sentence about the merge for people.
     pub(super) sentence: String,
     /// Number of rows that the table takes from the run.
     pub(super) rows: usize,
@@ -74,7 +74,7 @@ pub(super) fn with_event(text: &str, event: &MergeEvent) -> Result<Option<String
     if now == wanted { Ok(Some(new)) } else { Err(SidecarError::NotAlone) }
 }
 
-/// Inserts a comment above the first line of an entry, with the line's indentation.
+/// Inserts the event as a comment above the first line of a table's entry, with the indentation of that line.
 fn commented(text: &str, line: usize, event: &MergeEvent) -> String {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let at = line.saturating_sub(1).min(lines.len());

@@ -8,7 +8,7 @@ use super::stack::{ORIGIN, Stack};
 use crate::jobs::repair::measurements::{self, compared_columns, equal};
 use crate::jobs::rows::{LoadedRows, key_text};
 
-/// The effect of a merge on a group.
+/// The effect of a merge on a group of measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MergeEffect {
     /// The run's row replaces the table's row.
@@ -23,16 +23,16 @@ pub(super) enum MergeEffect {
 /// measured nor an origin.
 #[derive(Debug)]
 pub(super) struct MeasurementGroup {
-    /// Rows of the table.
+    /// Rows of the table in the group, as indices in the stack.
     pub(super) own: Vec<usize>,
-    /// Rows of the run; at least one.
+    /// Rows of the run in the group, as indices in the stack; at least one.
     pub(super) run: Vec<usize>,
-    /// The row that stays.
+    /// The row of the group that the policy selects.
     pub(super) winner: usize,
     pub(super) effect: MergeEffect,
 }
 
-/// The rows of a stack with keys and latencies as the table's loader reads them.
+/// The rows of a stack (the table's rows, then the run's), with keys and latencies as the table's loader reads them.
 pub(super) struct StackRows<'a> {
     pub(super) stack: &'a Stack,
     pub(super) loaded: LoadedRows<'a>,
@@ -82,7 +82,7 @@ impl StackRows<'_> {
         self.groups = groups;
     }
 
-    /// Iterates over the groups on which the merge has an effect.
+    /// Iterates over the groups on which the merge has the given effect.
     pub(super) fn of(&self, effect: MergeEffect) -> impl Iterator<Item = &MeasurementGroup> {
         self.groups.iter().filter(move |group| group.effect == effect)
     }

@@ -19,7 +19,7 @@ pub(super) struct MergedTable {
     pub(super) replaced: Vec<MergedRow>,
     /// Rows of the run that are added.
     pub(super) added: Vec<MergedRow>,
-    /// Number of measurements of the run that change nothing.
+    /// Number of measurements of the run that do not change the table.
     pub(super) kept: usize,
     /// A summary in words, such as `12 keys replaced, 3 added, 0 others touched`.
     pub(super) counts: String,
@@ -31,17 +31,17 @@ pub(super) struct MergedTable {
     pub(super) overlap: Option<String>,
 }
 
-/// A row of the run that a merge puts into a table; row numbers are in the stack.
+/// A row of the run that a merge puts into a table. Rows are indices in the stack, except for `at`.
 #[derive(Debug)]
 pub(super) struct MergedRow {
     pub(super) row: usize,
-    /// The row number in the new table.
+    /// Index of the row in the new table.
     pub(super) at: usize,
     /// The rows of the table that the row replaces.
     pub(super) own: Vec<usize>,
-    /// The latency that the loader served before, in ms; `None` for an added row.
+    /// The latency in ms that the loader served for the table's replaced rows; `None` for an added row.
     pub(super) before: Option<f64>,
-    /// The new latency, in ms.
+    /// The latency of the new row in ms.
     pub(super) after: f64,
 }
 
@@ -138,8 +138,8 @@ fn check_untouched(rows: &StackRows<'_>, order: &[usize], new: &Table) -> Result
     }
 }
 
-/// Counts the merged keys for which the loader serves another row; `at` maps rows of the stack to
-/// rows of the new table.
+/// Counts the merged keys for which the loader serves a row that was not merged. `at` maps rows of the stack to rows
+/// of the new table.
 fn unserved(rows: &StackRows<'_>, at: &BTreeMap<usize, usize>) -> usize {
     let merged = rows.of(MergeEffect::Replaced).chain(rows.of(MergeEffect::Added));
     let merged: BTreeSet<usize> = merged.map(|group| group.winner).collect();

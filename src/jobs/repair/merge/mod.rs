@@ -50,7 +50,7 @@ pub struct Merge {
 /// The result of a merge in memory: what to report, and the files to write.
 #[derive(Debug, Default)]
 struct PreparedMerge {
-    /// Sentences for people.
+    /// Sentences about the merge for people.
     facts: Vec<String>,
     /// True if the run has no measurements.
     is_empty: bool,
@@ -81,7 +81,8 @@ pub fn run(options: &MergeOptions) -> Result<Merge> {
     Ok(Merge { tree, options: options.clone(), run, outcome })
 }
 
-/// Returns the table of the options as a file of a database, by its path.
+/// Returns the table that the options name, as a file of a database. The file's path states the table's name and
+/// place.
 fn table_file(options: &MergeOptions, specs: &Specs) -> Result<TableFile> {
     let file = loose_table(&options.table, specs).filter(|file| file.format == Format::Parquet);
     file.ok_or_else(|| {
@@ -107,7 +108,7 @@ fn own_rows(
     }
 }
 
-/// Makes and proves the merge, and prepares the files to write.
+/// Makes the merge, checks it against the old table, and prepares the files to write.
 fn prepared(
     (tree, options): (&TreeFiles, &MergeOptions),
     file: &TableFile,

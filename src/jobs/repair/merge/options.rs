@@ -74,7 +74,7 @@ pub struct MergeOptions {
     pub ledger: PathBuf,
 }
 
-/// The differences between a run and its rerun list.
+/// The differences between the keys of a run and those of its rerun list.
 #[derive(Debug, Default)]
 pub(super) struct ListComparison {
     /// Rows of the run that the list does not name.

@@ -16,7 +16,7 @@ use crate::base::read::{read, read_text};
 use crate::database::sidecar::Meta;
 use crate::jobs::repair::measurements::cells;
 
-/// Renders a record; `before` is the digest of the table's old bytes.
+/// Renders the record of a merge; `before` is the digest of the table's old bytes.
 pub(super) fn record(
     options: &MergeOptions,
     run: &[RunFile],
@@ -57,13 +57,12 @@ pub(super) fn digest_of_keys(rows: &StackRows<'_>, merged: &MergedTable) -> Stri
     sha256(keys.into_iter().collect::<Vec<_>>().join("\n").as_bytes())
 }
 
-/// Checks that no other record is at the path of a new one. The same record is allowed: its merge
-/// was interrupted.
+/// Checks that a new record does not replace another one. The same record may exist, if its merge was interrupted.
 ///
 /// # Errors
 ///
-/// Returns an error if the file is another record, which may be the only one of its merge, or if it
-/// cannot be read.
+/// Returns an error if the file has other content, which may be the only record of an earlier merge, or if it cannot
+/// be read.
 pub(super) fn check_free(path: &Path, record: &[u8]) -> Result<()> {
     match read(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),

@@ -8,7 +8,7 @@ use crate::base::words::{count, plural};
 use crate::database::catalog::Format;
 use crate::jobs::rows::format_of;
 
-/// A file with rows of a table.
+/// A file of a run with rows of a table.
 #[derive(Debug, Clone)]
 pub(super) struct RunFile {
     pub(super) path: PathBuf,
@@ -24,7 +24,7 @@ const SHARD_WORDS: [&str; 6] = ["shard", "rank", "part", "gpu", "node", "worker"
 const DEPTH: usize = 8;
 
 impl RunFile {
-    /// Returns the path for people.
+    /// Returns the file's path as text for people.
     pub(super) fn shown(&self) -> String {
         self.path.display().to_string()
     }
@@ -106,8 +106,8 @@ fn number(text: &str) -> Option<(usize, &str)> {
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 
-/// Describes the missing shards, if there are any: gaps in the numbers, and numbers up to the total.
-/// The total is `of`, or else the one in the file names.
+/// Describes the missing shards: gaps in the shard numbers, and numbers up to the total. The total is `of`, or else
+/// the one in the file names. Returns `None` if no shards are missing.
 pub(super) fn lost(files: &[RunFile], of: Option<usize>) -> Option<String> {
     let numbered: BTreeMap<usize, Option<usize>> = files.iter().filter_map(|f| f.shard).collect();
     let of = of.or_else(|| numbered.values().flatten().max().copied());

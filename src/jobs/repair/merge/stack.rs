@@ -18,7 +18,7 @@ pub(super) const ORIGIN: [&str; 3] = ["framework", "version", "device"];
 /// The rows of a table and of a run.
 #[derive(Debug)]
 pub(super) struct Stack {
-    /// All rows.
+    /// All rows: the table's rows first, then the run's.
     pub(super) table: Table,
     /// Number of rows of the table itself.
     pub(super) own: usize,
@@ -74,7 +74,7 @@ impl Stack {
         Ok(Some(Self { table: Table::of(end, columns), own, files }))
     }
 
-    /// Returns the file that a row of the run comes from, and the row's number in it.
+    /// Returns the file that a row of the run comes from, and the row's index in that file, from 0.
     pub(super) fn origin(&self, row: usize) -> (&str, usize) {
         let file = self.files.iter().find(|(_, rows)| rows.contains(&row));
         file.map_or(("", row), |(name, rows)| (name, row - rows.start))

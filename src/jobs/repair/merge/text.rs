@@ -49,8 +49,7 @@ pub(super) fn facts(
     facts
 }
 
-/// Describes new over old latency of replaced rows: median, range, and the keys with the largest
-/// change.
+/// Describes the ratios of new to old latency of replaced rows: median, range, and the keys with the largest changes.
 fn ratios(rows: &StackRows<'_>, replaced: &[MergedRow]) -> Vec<String> {
     let ratio = |row: &MergedRow| {
         let ratio = row.after / row.before?;
@@ -95,7 +94,7 @@ fn changed_origins(rows: &StackRows<'_>, replaced: &[MergedRow]) -> Vec<String> 
     changed.into_iter().collect()
 }
 
-/// Names a run: its only file, or the first file and the number of others.
+/// Names a run: its only file, or the first file and the number of further files.
 pub(super) fn run_names(run: &[RunFile]) -> String {
     match run {
         [] => "nothing".to_owned(),
