@@ -1,9 +1,9 @@
-//! The part of JSON Schema's draft 7 that the schemas use: a validator from a registry would change
-//! features of syn, and so have everything compiled anew. A keyword that it does not know panics.
+//! A validator of the part of JSON Schema draft 7 that the project's schemas use. An unknown keyword is a panic.
+//! A validator from a registry would change the features of syn, so that every crate would be compiled again.
 
 use serde_json::Value;
 
-/// What `value` breaks of `schema`, a line each, by its path.
+/// Lists the violations of `schema` in `value`, with one line per violation that begins with its JSON path.
 pub fn faults(schema: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     visit(schema, schema, value, "", &mut found);
@@ -33,7 +33,7 @@ fn visit(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
     for (keyword, says) in keywords {
         match keyword.as_str() {
             "$schema" | "title" | "description" | "default" | "definitions" => {}
-            // A date is the program's to check; the others say what a number's type holds.
+            // The program checks dates itself. Other formats repeat the type of a number.
             "format" => {}
             "type" => {
                 let types = if says.is_array() { list(says) } else { vec![says.clone()] };
@@ -78,7 +78,7 @@ fn visit(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
             }
             "items" => {
                 let items = value.as_array().into_iter().flatten().enumerate();
-                // A list of schemas is of a tuple.
+                // A list of schemas describes a tuple.
                 let of = |i: usize| says.as_array().map_or(Some(says), |each| each.get(i)).cloned();
                 deeper.extend(
                     items.filter_map(|(i, item)| Some((of(i)?, item, format!("{at}/{i}")))),

@@ -1,10 +1,10 @@
-//! A Parquet file taken apart into its footer and the pages of every column, to be put together otherwise.
-//! The fuzzer takes files apart with it, too.
+//! A Parquet file split into its footer and the pages of every column, so that tests can change and rewrite it.
+//! The fuzzer uses this module too.
 
 use polars_parquet_format::thrift::protocol::{TCompactInputProtocol, TCompactOutputProtocol};
 use polars_parquet_format::{ColumnMetaData, FileMetaData, PageHeader, Statistics};
 
-/// A page, as it lies in the file.
+/// A page of a column chunk: its header, and its body as it is stored in the file.
 #[derive(Debug, Clone)]
 pub struct Page {
     pub header: PageHeader,
@@ -12,7 +12,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Another body, which is not compressed; the header states its size.
+    /// Replaces the body by an uncompressed one, and states its size in the header.
     pub fn set(&mut self, body: Vec<u8>) {
         self.header.compressed_page_size = body.len() as i32;
         self.header.uncompressed_page_size = body.len() as i32;
@@ -20,7 +20,7 @@ impl Page {
     }
 }
 
-/// A file: what its footer says, and the pages of every chunk, one row group after another.
+/// A split file: the footer, and the pages of every column chunk in the order of row groups and columns.
 #[derive(Debug, Clone)]
 pub struct File {
     pub footer: FileMetaData,
@@ -28,7 +28,7 @@ pub struct File {
 }
 
 impl File {
-    /// Takes a file apart; none if it is damaged.
+    /// Splits the bytes of a file; `None` if the file is damaged.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let end = bytes.len().checked_sub(8)?;
         let length = u32::from_le_bytes(bytes[end..end + 4].try_into().ok()?) as usize;
@@ -40,18 +40,18 @@ impl File {
         Some(Self { chunks: chunks.collect::<Option<_>>()?, footer })
     }
 
-    /// Puts the file together, without page indexes and bloom filters. Headers are written as they are, however wrong.
+    /// Writes the file without page indexes and bloom filters. Page headers are written unchanged, even if they are wrong.
     pub fn write(&self) -> Vec<u8> {
         self.write_with(|_| ())
     }
 
-    /// The same, with a change to the footer after it has learned where the chunks lie.
+    /// Writes the file like [`Self::write`], and calls `change` on the footer after the offsets of the chunks are set.
     pub fn write_with(&self, change: impl FnOnce(&mut FileMetaData)) -> Vec<u8> {
         self.write_between(|_| Vec::new(), change)
     }
 
-    /// The same, with other bytes before the first chunk and after each: what they are, by the chunks that were
-    /// written before them.
+    /// Writes the file like [`Self::write_with`], with additional bytes before the first chunk and after each chunk.
+    /// `between` returns these bytes for the metadata of the chunks written before them.
     pub fn write_between(
         &self,
         between: impl Fn(&[ColumnMetaData]) -> Vec<u8>,
@@ -93,7 +93,7 @@ impl File {
         bytes
     }
 
-    /// The number of a column, in a file of one row group.
+    /// Returns the index of a column's chunk in a file of one row group.
     pub fn column(&self, name: &str) -> usize {
         let leaves = self.footer.schema.iter().filter(|e| e.num_children.unwrap_or(0) == 0);
         leaves.map(|e| e.name.as_str()).position(|n| n == name).expect("a column")
@@ -114,7 +114,7 @@ fn pages(bytes: &[u8], meta: &ColumnMetaData) -> Option<Vec<Page>> {
     Some(pages)
 }
 
-/// Statistics of a page with this largest value.
+/// Returns page statistics that state only a maximum.
 pub fn statistics(max_value: Vec<u8>) -> Statistics {
     Statistics {
         max: None,

@@ -1,4 +1,4 @@
-//! Small trees of files, and the binary run on them.
+//! Temporary databases, and runs of the binary on them.
 
 pub mod example;
 pub mod json_schema;
@@ -13,20 +13,20 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The system facts that are part of the binary, by file name.
+/// The YAML of the system `h200_sxm`, as it is embedded in the binary.
 pub const H200: &str = include_str!("../../../systems/h200_sxm.yaml");
 
-/// Rows of the shipped table, measured on a real H200.
+/// The bytes of a shipped table in Parquet, measured on a real H200.
 pub const SHIPPED: &[u8] =
     include_bytes!("../../../data/h200_sxm/gemm/torch/2.11.0/gemm_perf.parquet");
 
-/// The binary under test.
+/// The path of the binary under test.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_perfdb-gate");
 
-/// Header of a gemm table in text form.
+/// The header line of a gemm table in text form.
 pub const GEMM: &str = "framework,version,device,op_name,kernel_source,gemm_dtype,m,n,k,latency\n";
 
-/// A text table of synthetic rows, one for each `m,latency`.
+/// Returns a gemm table in text form with one synthetic row per pair of `m` and latency in ms.
 pub fn gemm(rows: &[(u64, f64)]) -> String {
     let line = |(m, latency): &(u64, f64)| {
         format!("VLLM,0.24.0,NVIDIA H200,gemm,cutlass,bfloat16,{m},128,128,{latency}\n")
@@ -34,7 +34,7 @@ pub fn gemm(rows: &[(u64, f64)]) -> String {
     GEMM.to_owned() + &rows.iter().map(line).collect::<String>()
 }
 
-/// The same rows as [`gemm`] gives, in Parquet.
+/// Returns the same table as [`gemm`], in Parquet.
 pub fn gemm_parquet(rows: &[(u64, f64)]) -> Vec<u8> {
     use perfdb_gate::database::table::{Column, encode};
     let text = |name: &str, value: &str| {
@@ -59,28 +59,28 @@ pub fn gemm_parquet(rows: &[(u64, f64)]) -> Vec<u8> {
     .expect("parquet")
 }
 
-/// The commands that the program's own help lists.
+/// Returns the names of the commands that the program's help lists.
 pub fn commands() -> Vec<String> {
     let help = run(&["--help"]).out();
     let (_, list) = help.split_once("\nCheck:\n").expect("a group of commands");
     let (list, _) = list.split_once("\nOptions:\n").expect("the end of the groups");
-    // A line that is indented further goes on with the description before it.
+    // A line with a larger indent continues the description above it.
     let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
-/// A report that names rows of a table as measured again, far from the recorded time.
+/// Returns a report of `remeasure` in JSON whose listed rows of a table measured three times the recorded latency.
 pub fn remeasured(table: &str, rows: &[usize]) -> String {
     let row = |row: &usize| serde_json::json!({"path": table, "row": row, "key": {}, "ratio": 3.0, "verdict": "beyond"});
     let measurements: Vec<Value> = rows.iter().map(row).collect();
     serde_json::json!({"schema": "perfdb-gate/v1", "measurements": measurements}).to_string()
 }
 
-/// A temporary tree of files.
+/// A temporary folder with a database, deleted at the end of the test.
 pub struct Tree(TempDir);
 
 impl Tree {
-    /// A tree with the H200's YAML, whose data is in `systems/data/h200_sxm`.
+    /// Creates a folder with the YAML of `h200_sxm`, whose data folder is `systems/data/h200_sxm`.
     pub fn new() -> Self {
         let tree = Self(TempDir::new().expect("a temporary folder"));
         tree.file("systems/h200_sxm.yaml", H200.replace("../data/", "data/"));
@@ -91,7 +91,7 @@ impl Tree {
         self.0.path()
     }
 
-    /// Writes a file, with its folders.
+    /// Writes a file and creates its folders. Returns its absolute path.
     pub fn file(&self, path: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.0.path().join(path);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
@@ -99,12 +99,12 @@ impl Tree {
         path
     }
 
-    /// Writes a gemm table of the flat layout.
+    /// Writes a file of version 0.24.0 of vllm on `h200_sxm` in the flat layout. Returns its absolute path.
     pub fn gemm(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         self.file(&format!("systems/data/h200_sxm/vllm/0.24.0/{name}"), bytes)
     }
 
-    /// Runs git in the tree.
+    /// Runs git in the folder and returns its output. A failure is a panic.
     pub fn git(&self, args: &[&str]) -> String {
         let out = Command::new("git")
             .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"])
@@ -116,7 +116,7 @@ impl Tree {
         String::from_utf8_lossy(&out.stdout).trim().to_owned()
     }
 
-    /// Commits everything.
+    /// Commits all files and returns the commit. Creates the repository if there is none yet.
     pub fn commit(&self) -> String {
         if !self.path().join(".git").exists() {
             self.git(&["init", "-q"]);
@@ -126,7 +126,7 @@ impl Tree {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    /// Moves a file.
+    /// Moves a file or folder, and creates the folders of its new path.
     pub fn rename(&self, from: &str, to: &str) {
         let to = self.0.path().join(to);
         std::fs::create_dir_all(to.parent().expect("a parent")).expect("folders");
@@ -138,7 +138,7 @@ impl Tree {
         std::fs::remove_file(self.0.path().join(path)).expect("a file");
     }
 
-    /// Runs `sanity` on the tree, in JSON.
+    /// Runs `sanity` on the folder, with a report in JSON.
     pub fn sanity(&self, args: &[&str]) -> Run {
         let root = self.path().display().to_string();
         let mut all = vec!["sanity", "--root", &root, "--format", "json"];
@@ -146,7 +146,7 @@ impl Tree {
         run(&all)
     }
 
-    /// Runs `validate` on the tree.
+    /// Runs `validate` on the folder.
     pub fn validate(&self, args: &[&str]) -> Run {
         let root = self.path().display().to_string();
         let mut all = vec!["validate", "--root", &root];
@@ -155,17 +155,17 @@ impl Tree {
     }
 }
 
-/// A finished run of the binary.
+/// A finished run of the binary: its arguments, output and exit code.
 pub struct Run {
     args: Vec<String>,
     output: Output,
 }
 
-/// The variables that the binary gets from the environment of the tests.
+/// The environment variables of the tests that the binary receives.
 const ENVIRONMENT: [&str; 4] = ["HOME", "PATH", "SystemRoot", "TMPDIR"];
 
-/// The binary, in an environment without the user's settings: a terminal, CI or a proxy that the
-/// tests run in changes nothing of what it prints.
+/// Returns the command of the binary without the user's environment, so that a terminal, a CI system or a proxy around
+/// the tests does not change its output.
 pub fn command() -> Command {
     let mut command = Command::new(BINARY);
     command.env_clear().env("GIT_CONFIG_GLOBAL", "/dev/null").env("PERFDB_GATE_PLANNER", "none");
@@ -173,13 +173,13 @@ pub fn command() -> Command {
     command
 }
 
-/// Runs the binary.
+/// Runs the binary with arguments.
 pub fn run(args: &[&str]) -> Run {
     Run::of(command().args(args)).expect("a run")
 }
 
 impl Run {
-    /// Runs a command that is the binary.
+    /// Runs a command that was prepared by [`command`].
     pub fn of(command: &mut Command) -> std::io::Result<Self> {
         let output = command.output()?;
         let args = command.get_args().map(|a| a.to_string_lossy().into_owned()).collect();
@@ -198,7 +198,7 @@ impl Run {
         String::from_utf8_lossy(&self.output.stderr).into_owned()
     }
 
-    /// The JSON report, its elapsed time taken out.
+    /// Parses the JSON report, and sets its elapsed time to 0.
     pub fn json(&self) -> Value {
         let mut json: Value =
             serde_json::from_str(&self.out()).unwrap_or_else(|e| panic!("{e}: {}", self.err()));
@@ -206,7 +206,7 @@ impl Run {
         json
     }
 
-    /// `rule severity path` of every finding.
+    /// Returns one line per finding: `rule severity path`.
     pub fn findings(&self) -> Vec<String> {
         let json = self.json();
         let text = |f: &Value, name: &str| f[name].as_str().unwrap_or_default().to_owned();
@@ -217,8 +217,8 @@ impl Run {
             .collect()
     }
 
-    /// What changed: `status path +added -removed ~changed` of every table, a `?` for what is not
-    /// known, then `status path` of every other file. Paths begin below the systems' data.
+    /// Returns one line per changed table, `status path +added -removed ~changed` with `?` for an unknown number of rows,
+    /// and then `status path` for every other changed file. Paths are relative to `systems/data/h200_sxm`.
     pub fn diff(&self) -> Vec<String> {
         let json = self.json();
         let short = |v: &Value| {
@@ -244,7 +244,7 @@ impl Run {
         tables.chain(files).collect()
     }
 
-    /// The only finding of a rule.
+    /// Returns the only finding of a rule. None or several are a panic.
     pub fn finding(&self, rule: &str) -> Value {
         let json = self.json();
         let found: Vec<&Value> = json["findings"]

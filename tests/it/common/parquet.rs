@@ -1,4 +1,4 @@
-//! Parquet files as other writers lay them out: types, row groups and text that ours does not write.
+//! Parquet files with types, row groups and text columns that the program itself does not write.
 
 use std::sync::Arc;
 
@@ -10,22 +10,22 @@ use polars_parquet::write::{
     get_dtype_encoding, row_group_iter, schema_to_metadata_key,
 };
 
-/// A column of text.
+/// Returns a column of text.
 pub fn texts<T: AsRef<str>>(cells: impl IntoIterator<Item = Option<T>>) -> ArrayRef {
     let views: Utf8ViewArray = MutableBinaryViewArray::from_iter(cells).into();
     views.boxed()
 }
 
-/// How a file is laid out.
+/// The options of a written file.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// Rows of a row group.
+    /// The number of rows per row group.
     pub group: usize,
-    /// The type that the file names for its columns of text.
+    /// The Arrow type of text columns that the file states.
     pub text: ArrowDataType,
-    /// How pages are compressed: with zstd, or not at all.
+    /// Whether pages are compressed with zstd or not compressed.
     pub zstd: bool,
-    /// Bytes of a page, about; one page per row group if none.
+    /// The approximate number of bytes per page; `None` for one page per row group.
     pub page: Option<usize>,
     /// Whether columns have dictionaries.
     pub dictionary: bool,
@@ -38,13 +38,12 @@ impl Default for Layout {
     }
 }
 
-/// A file of columns by name, in row groups of `group` rows. `text` is the type that the file names for
-/// its columns of text.
+/// Writes named columns in row groups of `group` rows. `text` is the Arrow type that the file states for text columns.
 pub fn written(columns: &[(&str, ArrayRef)], group: usize, text: ArrowDataType) -> Vec<u8> {
     laid_out(columns, &Layout { group, text, ..Layout::default() })
 }
 
-/// A file of columns by name in some layout.
+/// Writes named columns with the given options.
 pub fn laid_out(columns: &[(&str, ArrayRef)], layout: &Layout) -> Vec<u8> {
     let schema = |text: &ArrowDataType| -> ArrowSchema {
         let fields = columns.iter().map(|(name, array)| {
@@ -84,7 +83,7 @@ pub fn laid_out(columns: &[(&str, ArrayRef)], layout: &Layout) -> Vec<u8> {
     bytes
 }
 
-/// A file of another writer, as `fixtures/parquet/make.py` writes it.
+/// Reads a file that `fixtures/parquet/make.py` wrote with another Parquet library.
 pub fn fixture(name: &str) -> Vec<u8> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures/parquet");
     std::fs::read(format!("{folder}/{name}.parquet")).expect("a fixture")

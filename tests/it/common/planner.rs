@@ -7,15 +7,15 @@ use perfdb_gate::jobs::impact::PlannerOptions;
 use perfdb_gate::planner::PlannerChoice;
 use tempfile::TempDir;
 
-/// Two steps of one model.
+/// A file of cases with two steps of one model.
 pub const CASES: &str = "cases:\n- {model: some/model, parallel: {tp: 1, dp: 1, moe_tp: 1, moe_ep: 1}}\n\
                          points: [[prefill, 1, 1024], [decode, 16, 1024]]\n";
 
-/// `fixtures/planner.sh` in a folder of its own, with a file of cases.
+/// A temporary folder with a planner script and a file of cases.
 pub struct FakePlanner(TempDir);
 
-/// Answers with what the package (aiconfigurator-core 0.12.0) said about a tree of synthetic tables: `hello`, `versions`,
-/// `sources`, `load`, and `predict` of three models.
+/// A planner script that replies as aiconfigurator-core 0.12.0 did for a synthetic database: to `hello`, `versions`,
+/// `sources`, `load`, and `predict` for three models.
 const REPLAY: &str = r#"#!/bin/sh
 reply() { sed -n "$1p" "$(dirname "$0")/replies"; }
 while IFS= read -r line; do
@@ -39,7 +39,7 @@ const RECORDED: &str = "cases:\n\
                         points: [[prefill, 1, 1024], [decode, 16, 1024]]\n";
 
 impl FakePlanner {
-    /// A planner that repeats recorded replies of the package.
+    /// Creates a planner that repeats recorded replies of the planner's package.
     pub fn recorded() -> Self {
         let planner = Self::new("");
         let write = |name: &str, text: &str| {
@@ -51,7 +51,7 @@ impl FakePlanner {
         planner
     }
 
-    /// A planner that answers, or fails as `fixtures/planner.sh` describes.
+    /// Creates a planner that runs `fixtures/planner.sh`. `fails` names the failure that it simulates; empty for none.
     pub fn new(fails: &str) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         let script = folder.path().join("planner.sh");
@@ -62,19 +62,19 @@ impl FakePlanner {
         Self(folder)
     }
 
-    /// The script.
+    /// The path of the script, given to `--planner`.
     pub fn script(&self) -> PathBuf {
         self.0.path().join("planner.sh")
     }
 
-    /// The options that ask this planner about [`CASES`].
+    /// The options of the library by which this planner predicts its file of cases.
     pub fn options(&self) -> PlannerOptions {
         let planner = Some(PlannerChoice::Python(self.script()));
         let cases = Some(self.0.path().join("cases.yaml"));
         PlannerOptions { planner, cases, ..PlannerOptions::default() }
     }
 
-    /// The arguments that ask this planner about [`CASES`].
+    /// The arguments of the binary by which this planner predicts its file of cases.
     pub fn args(&self) -> Vec<String> {
         let text = |path: PathBuf| path.display().to_string();
         let cases = text(self.0.path().join("cases.yaml"));

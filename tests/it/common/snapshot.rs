@@ -1,14 +1,14 @@
-//! What a run printed, as a snapshot holds it: complete, without what differs from run to run.
+//! The output of runs for snapshots: complete, except for values that differ between runs.
 //!
-//! A snapshot is reviewed as a whole when words change (`cargo insta review`); facts such as exit
-//! codes, counts and fields are asserted beside it.
+//! A snapshot is reviewed as a whole when texts change (`cargo insta review`). Exit codes, counts and fields are asserted
+//! in addition.
 
 use serde_json::Value;
 
 use super::Run;
 
-/// A text in which this repository, temporary folders, durations, commits, digests and the program's
-/// version are replaced by names in brackets.
+/// Replaces the path of this repository, temporary folders, durations, commits, digests and the program's version by
+/// names in brackets.
 pub fn redact(text: &str) -> String {
     let mut text = text.to_owned();
     let temporary = std::env::temp_dir();
@@ -19,7 +19,7 @@ pub fn redact(text: &str) -> String {
     text = text.replace(env!("CARGO_MANIFEST_DIR"), "[repository]");
     let number = |c: char| c.is_ascii_digit() || c == '.';
     for before in [" in ", "\nin "] {
-        // At the end of a line, or of a coloured one.
+        // At the end of a line, or before the end of its colour.
         for end in ["\n", "␛"] {
             let seconds = format!("{before}[seconds] s{end}");
             text = replace(&text, before, number, &format!(" s{end}"), &seconds);
@@ -35,7 +35,7 @@ pub fn redact(text: &str) -> String {
     without_digests(&text)
 }
 
-/// Replaces each `before` that is followed by characters of a kind and `after`, all three together.
+/// Replaces every match of `before`, one or more characters of a kind, and `after` by `with`.
 fn replace(text: &str, before: &str, kind: fn(char) -> bool, after: &str, with: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -54,7 +54,7 @@ fn replace(text: &str, before: &str, kind: fn(char) -> bool, after: &str, with: 
     out + rest
 }
 
-/// Replaces every date, and the moment of one.
+/// Replaces every date, with or without a time, and redacts the text like [`redact`].
 pub fn without_days(text: &str) -> String {
     let digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
     let is_day = |word: &str| {
@@ -88,8 +88,7 @@ fn without_digests(text: &str) -> String {
 }
 
 impl Run {
-    /// The command and all that it printed, a line of standard error after the mark `2>`; then the
-    /// exit code.
+    /// Returns the redacted command line, standard output, standard error with `2>` before each line, and the exit code.
     pub fn shown(&self) -> String {
         let mut text = format!("$ perfdb-gate {}\n{}", self.args.join(" "), self.out());
         if !text.ends_with('\n') {
@@ -103,12 +102,12 @@ impl Run {
     }
 }
 
-/// The message of a finding.
+/// Returns the redacted message of a finding.
 pub fn message(finding: &Value) -> String {
     redact(finding["message"].as_str().expect("a message"))
 }
 
-/// Several runs for one snapshot.
+/// Returns the output of several runs for one snapshot, separated by blank lines.
 pub fn shown<'a>(runs: impl IntoIterator<Item = &'a Run>) -> String {
     runs.into_iter().map(Run::shown).collect::<Vec<_>>().join("\n\n")
 }
