@@ -49,7 +49,7 @@ pub struct Layout {
     pub moe_ep: u64,
 }
 
-/// The quantisation of each part of a model, by the planner's names of quantisations; `None` if it is not stated.
+/// The quantisation of each part of a model, by the planner's name such as `fp8`; `None` if it is not stated.
 #[derive(
     Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
 )]
