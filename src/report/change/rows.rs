@@ -92,9 +92,9 @@ pub(in crate::report) fn significant(number: f64) -> String {
     format!("{:.digits$}", Figure(number))
 }
 
-/// The sort key of slices. Slices with common keys come first, then slices with at least [`FEW`] compared latencies, then
-/// slices with the median ratio farthest from 1, then those with most keys beyond noise, then those with most lost and
-/// gained keys.
+/// The sort key of slices. Slices with common keys come first, then slices with at least [`FEW`] compared latencies,
+/// then slices with the median ratio farthest from 1, then those with most keys beyond noise, then those with most lost
+/// and gained keys.
 fn slice_rank(slice: &SliceDiff) -> impl Ord + use<> {
     let latency = slice.latency.filter(|latency| !latency.is_unchanged());
     let far = latency.map_or(0.0, |latency| latency.ratio.ln().abs());
