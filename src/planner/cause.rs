@@ -1,4 +1,4 @@
-//! The changed tables behind an operation that moved.
+//! The changed tables that explain why the time of an operation changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

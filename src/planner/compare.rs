@@ -1,4 +1,4 @@
-//! Compares the answers before and after a change, operation by operation.
+//! Compares the planner's answers before and after a change, operation by operation.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Findings of the rules on what the planner answers.
+//! Creates the findings of the rules about the planner's answers.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,8 +1,8 @@
 //! Asks the planner about states of a database: step times, versions, and tables that it cannot load.
 //!
 //! A planner (aiconfigurator or aisimulate, a published Python package) predicts the time of an inference step from
-//! the tables of a database. Nothing of it is repeated here: a state is written to a temporary folder, and the
-//! package answers in a process of its own.
+//! the tables of a database. This module does not repeat its formulas: a state is written to a temporary
+//! folder, and the package answers in a process of its own.
 //!
 //! ```text
 //! interpreter   the Python whose package is asked (--planner)
@@ -15,9 +15,9 @@
 //! change        step times before and after a change
 //! compare       a step in both states, operation by operation
 //! refusals      tables and versions that the engine refuses
-//! cause         the changed tables behind an operation that moved
-//! findings      the rules on what the planner answers
-//! weights       what a changed table moves, for findings on it
+//! cause         the changed tables that explain an operation's new time
+//! findings      the rules about the planner's answers
+//! weights       the effect of a changed table on step times, for findings on the table
 //! ```
 
 mod answer;

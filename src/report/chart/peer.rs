@@ -1,5 +1,5 @@
-//! Finds the peer to draw with a table: the table that it copies, the reference from which its slices differ most, or
-//! the reference from which its points differ.
+//! Finds the peer to draw with a table: a table with copied rows, the reference with the largest latency ratio in a
+//! slice, or the reference that findings on points name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ pub(super) struct Peer<'a> {
 }
 
 impl<'a> Peer<'a> {
-    /// Returns the first peer that findings on a table name, or else the reference of an added table; `None` if there
-    /// is no peer or it cannot be read. References with implausible latencies are skipped.
+    /// Returns the first peer that findings on a table name, or else the reference of an added table; `None` without a
+    /// peer or if the peer cannot be read. References with implausible latencies are skipped.
     pub(crate) fn find(
         state: State<'a>,
         file: &TableFile,

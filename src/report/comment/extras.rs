@@ -1,4 +1,4 @@
-//! The parts of a pull request comment that are not in its report.
+//! Contents of a pull request comment that are not part of the report.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Fills the sections of the comment from the report's view, cut to a size.
+//! Fills the sections of the pull request comment from the report's view, limited to a size.
 
 use std::collections::BTreeMap;
 

@@ -68,8 +68,8 @@ pub(super) struct JsonChange<'a> {
     served: JsonServed<'a>,
     /// The removed keys that no version serves after the change.
     unserved: JsonUnserved,
-    /// The versions that a query can name only after the change, and the versions that it can name only before the
-    /// change.
+    /// The versions that a query can name only after the change, and the versions that the change hides from
+    /// queries.
     versions: JsonVersions<'a>,
 }
 
