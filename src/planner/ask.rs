@@ -21,7 +21,7 @@ use crate::base::threads;
 /// The maximum number of planner processes that run at the same time. Each process needs up to 400 MB.
 const PROCESSES: usize = 4;
 
-/// The time limit for all predictions of one task. After it, the remaining cases are not asked.
+/// The time limit for all answers of one task. After this time, the remaining cases of the task are skipped.
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// The number of unanswered requests after which the remaining cases of a version are skipped.

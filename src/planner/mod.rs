@@ -1,8 +1,8 @@
 //! Asks the planner about states of a database: step times, versions, and tables that it cannot load.
 //!
 //! A planner (aiconfigurator or aisimulate, a published Python package) predicts the time of an inference step from
-//! the tables of a database. This module does not repeat its formulas: a state is written to a temporary
-//! folder, and the package answers in a process of its own.
+//! the tables of a database. This module repeats none of the planner's formulas: a state is written to a
+//! temporary folder, and the package answers in a process of its own.
 //!
 //! ```text
 //! interpreter   the Python whose package is asked (--planner)

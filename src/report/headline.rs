@@ -53,7 +53,7 @@ pub(super) fn headline(report: &Report) -> String {
     }
 }
 
-/// Returns the verdicts on all tables in one line.
+/// Sums up the verdicts of a remeasurement on all tables in one line.
 fn verdicts(remeasured: &Remeasured) -> String {
     let tables: Vec<String> = remeasured.samples.iter().map(verdict).collect();
     let left = match remeasured.unmeasured.len() {
@@ -63,7 +63,7 @@ fn verdicts(remeasured: &Remeasured) -> String {
     format!("measured again on {}: {}{left}", remeasured.about.name, tables.join(", "))
 }
 
-/// Returns the verdict on one table, such as `PASS (+0.3 %, 60 points)`.
+/// Returns the verdict of a remeasurement on one table, such as `PASS (+0.3 %, 60 points)`.
 fn verdict(sample: &Sample) -> String {
     let v = &sample.verdict;
     let bias = if v.bias.is_finite() { percent(v.bias) } else { "nothing compared".into() };

@@ -54,7 +54,7 @@ struct Page<'a> {
     moved: Vec<&'a TableView<'a>>,
     files: &'a [FileView],
     charts: &'a [Drawing],
-    /// Lines about the measurements; empty if nothing was measured.
+    /// Lines about the measurements on a GPU; empty if nothing was measured.
     measured: Vec<String>,
     /// The root and the judged states; empty if the command does not name them.
     states: String,

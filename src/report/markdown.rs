@@ -32,7 +32,7 @@ struct StepSummary<'a> {
     /// The findings that are shown with their rows.
     detailed: Vec<&'a FindingView<'a>>,
     left_out: Option<String>,
-    /// Lines about the measurements; empty if nothing was measured, or if the lines do not fit.
+    /// Lines about the measurements on a GPU; empty if nothing was measured, or if the lines do not fit.
     measured: Vec<String>,
     /// The rules with findings.
     advice: Vec<&'a RuleView>,

@@ -15,7 +15,7 @@ use crate::specs::measured_unit;
 /// The explanation of the columns in a summary table with ratios.
 const LEGEND: &str = "A ratio is of one key, a median in ms of one side. Common keys are on both sides. Beyond reruns: keys that differ by more than 99 % of reruns";
 
-/// The minimum number of keys of a slice. Slices with fewer keys are listed last, because their median is uncertain.
+/// Slices with fewer compared keys than this are listed after the others, because their median ratio is uncertain.
 const FEW: u64 = 10;
 /// The maximum number of slices that are named for a table with lost keys.
 const SLICES: usize = 2;

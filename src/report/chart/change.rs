@@ -58,8 +58,9 @@ pub(super) struct Moved {
 }
 
 impl ChangedRows {
-    /// Compares two states of a table. Changed latencies and lost keys count; if no latency changed, new keys count,
-    /// too; if there are neither lost nor new keys, changed power counts.
+    /// Collects the rows that changed between two states of a table: rows with a changed latency and rows with a lost
+    /// key. If no latency changed, rows with a new key are added. If nothing is found so far, rows with changed power
+    /// are collected.
     pub(crate) fn new(
         change: TableChange<'_>,
         base: Option<&SeriesSet<'_>>,

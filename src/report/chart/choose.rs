@@ -25,8 +25,8 @@ struct SeriesCandidate<'a> {
     moves: usize,
     /// The largest absolute log ratio of the series' changed rows.
     far: f64,
-    /// The index of the first condition in the chart's `prefer` that a row of the series meets; `None` if the series
-    /// meets no better condition than every other row.
+    /// The index of the first condition in the chart's `prefer` that a row of the series meets; `None` if no row of
+    /// the series meets one, or if every row of the table meets this condition or an earlier one.
     preference: Option<usize>,
 }
 

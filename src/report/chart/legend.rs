@@ -23,7 +23,7 @@ pub(super) fn fits(name: &str) -> bool {
 /// The end of a drawn line, and the name to write there.
 pub(super) struct End<'a> {
     pub name: &'a str,
-    /// The index of the series.
+    /// The index of the series in the chart.
     pub series: usize,
     pub at: (i32, i32),
 }

@@ -4,8 +4,8 @@
 /// flatten the lines.
 const BEYOND: f64 = 3.0;
 
-/// Returns the smallest and the largest positive value. If there is only one value, returns a range around it. If there
-/// is no positive value, returns a default range.
+/// Returns the smallest and the largest positive value. If there is only one value, returns a range around it.
+/// Without a positive value, returns a default range.
 pub(super) fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
     if high <= 0.0 || !low.is_finite() {

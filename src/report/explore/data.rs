@@ -14,7 +14,7 @@ use crate::findings::Finding;
 use crate::report::chart::{Ring, Rings, SeriesSet};
 use crate::specs::KeyPart;
 
-/// The rows of a page as columns. The rows of one side follow those of the previous side.
+/// The rows of an explorer page, encoded as columns. Rows are grouped by side: the table, its base, then each peer.
 #[derive(Debug, Serialize)]
 pub(super) struct PageData {
     /// The columns of the loader's key. The last one is the axis that the page shows first.
