@@ -127,7 +127,7 @@ impl<'a> SeriesSet<'a> {
         is_drawn(self.x[row]) && is_drawn(self.latency[row])
     }
 
-    /// Describes how many series of how many are shown, such as `6 of 40 series`.
+    /// Describes how many series are shown, such as `6 of 40 series`.
     pub(super) fn shown(&self, chosen: &[Vec<usize>]) -> String {
         let slices: BTreeSet<u64> = chosen.iter().map(|rows| self.slice(rows)).collect();
         let shown = chosen.len();

@@ -189,7 +189,7 @@ impl ChosenRows {
         }
     }
 
-    /// Describes how many series of how many are shown, such as `40 of 100 series`.
+    /// Describes how many series are shown, such as `40 of 100 series`.
     pub(crate) fn shown(&self) -> String {
         match self.of {
             of if self.series == of => format!("all {} series", count(of)),
