@@ -112,7 +112,7 @@ pub fn run(options: &WaiveOptions, progress: &dyn Progress) -> Result<String> {
     ))
 }
 
-/// Returns the last day of a waiver.
+/// Parses the last day of a waiver; without a text, returns the day [`DAYS`] after today.
 fn until(text: Option<&str>) -> Result<Date> {
     let today = today();
     let hint = "--until takes the last day on which the waiver applies";

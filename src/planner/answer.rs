@@ -12,20 +12,21 @@ pub(super) struct VersionsReply {
     pub backends: Vec<BackendVersions>,
 }
 
-/// The versions of a backend on a system that a query can ask for.
+/// The versions that a query can name for one backend on one system.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct BackendVersions {
     pub system: String,
     pub backend: String,
-    /// The versions by slot (`current`, `next`, `previous`); `None` if the tree names no slots.
+    /// The version in each slot (`current`, `next`, `previous`), by slot name; `None` if the tree does not declare
+    /// slots.
     pub slots: Option<BTreeMap<String, String>>,
-    /// The version that answers queries that name no version; `None` if there is none.
+    /// The version that the planner uses for a query without a version; `None` if there is none.
     pub latest: Option<String>,
 }
 
-/// The reply to `sources`: the files that serve each table, by the table's file name, in the order in which the
-/// planner reads them. Paths are relative to the folder of systems; a file of another backend has the kernels whose rows
-/// are taken.
+/// The planner's reply to `sources`: the files that serve each table, by the table's file name, in the order in which
+/// the planner reads them. Paths are relative to the folder of systems. A file of another backend is listed with the
+/// kernels whose rows the planner takes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct SourcesReply {
     pub tables: BTreeMap<String, Vec<SourceFile>>,
@@ -45,20 +46,20 @@ pub(super) struct LoadReply {
 pub(super) struct PredictReply {
     /// The quantisation that the planner chose.
     pub quant: Quant,
-    /// The kinds of each operation, by the operation's name. Each kind is a list: its name, then the dtypes that it
-    /// reads.
+    /// The kinds of each operation, by the operation's name. Each kind is a list: the kind's name, followed by the
+    /// dtypes of the tables that the kind reads.
     pub operations: BTreeMap<String, Vec<Vec<String>>>,
     pub points: Vec<PointReply>,
 }
 
 impl PredictReply {
-    /// Creates the reply for a case that the package refuses as a whole: every step has the error.
+    /// Creates the reply for a model that the package refuses as a whole: all `steps` have the same error.
     pub(crate) fn refused(error: &PlannerError, steps: usize) -> Self {
         let points = vec![PointReply::Error { error: error.clone() }; steps];
         Self { quant: Quant::default(), operations: BTreeMap::new(), points }
     }
 
-    /// Returns true if a step has a time.
+    /// Returns true if at least one step has a predicted time.
     pub(crate) fn has_time(&self) -> bool {
         self.points.iter().any(|point| matches!(point, PointReply::Time { .. }))
     }
@@ -75,11 +76,11 @@ pub(super) enum PointReply {
 /// The planner's answers about one version in one state.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StateAnswer {
-    /// The error of each table that was loaded, by file name.
+    /// The result of loading each requested table, by file name; `None` if the table was loaded without an error.
     pub loads: BTreeMap<String, Option<PlannerError>>,
-    /// The predictions of the cases, in order; `None` for a case without an answer.
+    /// The predictions of the cases, in the order of the cases; `None` for a case without an answer.
     pub cases: Vec<Option<PredictReply>>,
-    /// The last reason why an answer is missing; `None` if none is.
+    /// The most recent reason why the planner gave no answer; `None` if all requests were answered.
     pub failed: Option<String>,
 }
 
@@ -100,28 +101,28 @@ pub(super) struct StateAnswer {
 #[serde(rename_all = "lowercase")]
 #[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Source {
-    /// Measured rows.
+    /// The time comes from measured rows.
     Silicon,
-    /// Measured rows and formulas.
+    /// The time comes from measured rows and formulas.
     Mixed,
-    /// A formula fitted to measurements.
+    /// The time comes from a formula that was fitted to measurements.
     Empirical,
-    /// Computed from other operations.
+    /// The time is computed from the times of other operations.
     Estimated,
-    /// The speed of light: a lower bound, not a prediction.
+    /// The time is the speed-of-light bound: a lower bound, not a prediction.
     Sol,
-    /// An origin that this program does not know.
+    /// The planner names an origin that this program does not know.
     #[serde(other)]
     Unknown,
 }
 
 impl Source {
-    /// Returns true if measured rows are behind the time.
+    /// Returns true if the time is based on measured rows.
     pub(crate) fn is_measured(self) -> bool {
         matches!(self, Self::Silicon | Self::Mixed)
     }
 
-    /// Returns true if neither a measurement nor a fitted formula is behind the time.
+    /// Returns true if the time is based on neither measured rows nor a fitted formula.
     pub(crate) fn is_guess(self) -> bool {
         matches!(self, Self::Estimated | Self::Sol)
     }

@@ -18,13 +18,13 @@ use crate::base::error::Result;
 use crate::base::progress::Progress;
 use crate::base::threads;
 
-/// The most processes at a time; each needs up to 400 MB.
+/// The maximum number of planner processes that run at the same time. Each process needs up to 400 MB.
 const PROCESSES: usize = 4;
 
-/// Longest time for all answers of a process.
+/// The time limit for all answers of one task. After this time, the remaining cases of the task are skipped.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// Number of requests without an answer after which a version is given up.
+/// The number of unanswered requests after which the remaining cases of a version are skipped.
 const LOST: usize = 2;
 
 /// Asks the planner about the versions that a question concerns.
@@ -86,8 +86,8 @@ struct Task<'a> {
 }
 
 impl AskedPlanner<'_> {
-    /// Asks about versions in each state. A version whose files are the same in both states is asked about once. The
-    /// earlier state of a table is only loaded if the engine refuses the later one.
+    /// Asks the planner about each version in each state. If the files of a version are the same in both states, the
+    /// planner is asked once. The earlier state of a table is loaded only if the engine refuses the later state.
     fn versions(
         &self,
         trees: &[PlannerTree<'_>],
@@ -129,7 +129,7 @@ impl AskedPlanner<'_> {
         Task { version: &version.version, tree, cases, loads }
     }
 
-    /// Lets the engine load the earlier state of the tables that it refuses after the change.
+    /// Loads the earlier state of each table that the engine refuses after the change.
     fn load_before<'t>(
         &self,
         tree: &'t PlannerTree<'t>,
@@ -151,8 +151,7 @@ impl AskedPlanner<'_> {
         }
     }
 
-    /// Asks about the models that the current version of a backend refuses, on a similar system of the same
-    /// generation.
+    /// Finds models that the current version of a backend refuses and that a system of the same GPU generation accepts.
     fn neighbours(&self, trees: &mut [PlannerTree<'_>], impact: &Impact) -> Result<Vec<Neighbour>> {
         let Some(tree) = trees.last_mut() else { return Ok(Vec::new()) };
         let current = impact.asked.iter().filter(|asked| asked.slot == Slot::Current);
@@ -202,7 +201,8 @@ impl AskedPlanner<'_> {
         Ok(known)
     }
 
-    /// Returns the first other system, by name, of the same GPU generation that has tables; `None` if there is none.
+    /// Returns the alphabetically first other system of the same GPU generation that has tables; `None` if there is
+    /// none.
     fn nearest(&self, system: &str) -> Option<String> {
         let state = self.question.after;
         let generation = |name: &str| state.catalog.system(name, state.specs)?.generation();
@@ -213,7 +213,7 @@ impl AskedPlanner<'_> {
         others.find(|name| generation(name) == Some(own)).map(str::to_owned)
     }
 
-    /// Works on all tasks, some at a time; answers are in the order of the tasks.
+    /// Runs all tasks, at most [`PROCESSES`] at the same time, and returns the answers in the order of the tasks.
     fn answers(&self, tasks: &[Task<'_>]) -> Vec<StateAnswer> {
         let done = AtomicUsize::new(0);
         threads::map_in_order(tasks, PROCESSES, |task| {
@@ -223,7 +223,8 @@ impl AskedPlanner<'_> {
         })
     }
 
-    /// Loads the tables and predicts the cases of a task. If a process gives no answer, a new one continues.
+    /// Loads the tables and predicts the cases of a task. If a process gives no answer, a new process continues with
+    /// the next request.
     fn run(&self, task: &Task<'_>) -> StateAnswer {
         let start = Instant::now();
         let points = &self.question.cases.points;

@@ -20,7 +20,7 @@ pub struct PlannedVersion {
 }
 
 impl PlannedVersion {
-    /// Returns the version of a place.
+    /// Returns the system, backend and version of a place.
     pub(super) fn of(place: &Place) -> Self {
         let Place { system, backend, version, .. } = place.clone();
         Self { system, backend, version }
@@ -33,10 +33,10 @@ impl fmt::Display for PlannedVersion {
     }
 }
 
-/// The slot of queries that a version fills.
+/// The slot of a version: which queries the planner answers with the version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
-    /// The version that answers queries that name no version.
+    /// The version that the planner uses for a query without a version.
     Current,
     /// The version that follows the current one.
     Next,
@@ -56,13 +56,14 @@ pub struct AskedVersion {
     /// The tables whose files differ between the states, by file name.
     pub changed: BTreeMap<String, ServingFiles>,
     /// The tables that the engine loads one by one for this version, by file name. A file that serves several versions
-    /// is loaded for one of them.
+    /// is loaded for only one of these versions.
     pub loads: BTreeSet<String>,
-    /// Other files that differ and that the planner reads for the version.
+    /// Changed files that are not tables and that the planner reads for the version.
     pub facts: Vec<String>,
-    /// The reason why the version cannot be asked about; `None` if it can.
+    /// The reason why the planner cannot be asked about the version; `None` if it can be asked.
     pub absent: Option<String>,
-    /// The error with which the planner refuses to open the version after the change, and true if it opened it before.
+    /// The error with which the planner refuses to open the version after the change, and a flag: true if the planner
+    /// opened the version before the change.
     pub refused: Option<(PlannerError, bool)>,
 }
 
@@ -76,10 +77,10 @@ impl AskedVersion {
 /// The files that serve a table before and after a change, in the order in which the planner reads them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServingFiles {
-    /// The paths before the change.
+    /// The paths of the files before the change.
     pub before: Vec<String>,
-    /// The paths after the change.
+    /// The paths of the files after the change.
     pub after: Vec<String>,
-    /// The paths whose bytes differ, or that are on one side only.
+    /// The paths whose bytes differ between the states, or that serve the table in only one of the states.
     pub paths: BTreeSet<String>,
 }

@@ -27,7 +27,8 @@ pub struct Case {
     pub model: String,
     /// The distribution of the model over GPUs.
     pub parallel: Layout,
-    /// The requested quantisation; the planner takes a part that is missing from the model's checkpoint.
+    /// The requested quantisation of each part of the model. For a part without a request, the planner uses the
+    /// quantisation of the model's checkpoint.
     #[serde(default)]
     pub quant: Quant,
 }
@@ -40,33 +41,33 @@ pub struct Case {
 pub struct Layout {
     /// Number of GPUs that share a layer (tensor parallel).
     pub tp: u64,
-    /// Number of GPU groups that run attention on batches of their own (data parallel).
+    /// Number of GPU groups that run attention, each on its own batch (data parallel).
     pub dp: u64,
     /// Number of GPUs that share one expert (tensor parallel).
     pub moe_tp: u64,
-    /// Number of GPUs that the experts are divided among (expert parallel).
+    /// Number of GPU groups among which the experts are divided (expert parallel).
     pub moe_ep: u64,
 }
 
-/// The quantisation of each part of a model, in the planner's names; `None` if it is not stated.
+/// The quantisation of each part of a model, by the planner's name such as `fp8`; `None` if it is not stated.
 #[derive(
     Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
 )]
 #[serde(deny_unknown_fields)]
 pub struct Quant {
-    /// Dense matrix products.
+    /// Quantisation of dense matrix products.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gemm: Option<String>,
-    /// Experts.
+    /// Quantisation of the experts (mixture of experts).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moe: Option<String>,
-    /// The cache of keys and values.
+    /// Quantisation of the key-value cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kvcache: Option<String>,
-    /// Attention of prefill.
+    /// Quantisation of attention in prefill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fmha: Option<String>,
-    /// Communication.
+    /// Quantisation of communication.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comm: Option<String>,
 }
@@ -91,12 +92,12 @@ pub struct Quant {
 pub enum Phase {
     /// All tokens of the requests are computed in one step.
     Prefill,
-    /// One token of each request is computed.
+    /// One new token of each request is computed in one step.
     Decode,
 }
 
-/// A step of inference: its phase, the number of requests, and the tokens of each request (computed tokens in
-/// prefill, cached tokens in decode).
+/// A step of inference: the phase, the number of requests, and the number of tokens per request. Tokens are computed
+/// tokens in prefill and cached tokens in decode.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
 )]
@@ -120,7 +121,7 @@ impl Layout {
 }
 
 impl Cases {
-    /// Reads the cases of the rules, or those of a file instead.
+    /// Reads the cases from `file`, or without a file from `rules/cases.yaml`.
     ///
     /// # Errors
     ///
@@ -151,7 +152,7 @@ impl Cases {
         Ok(cases)
     }
 
-    /// Removes the cases whose model `wanted` refuses.
+    /// Removes the cases for whose model name `wanted` returns false.
     pub(crate) fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
         self.cases.retain(|case| wanted(&case.model));
     }

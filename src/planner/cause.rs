@@ -1,4 +1,4 @@
-//! The changed tables behind an operation that moved.
+//! The changed tables that explain why the time of an operation changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::database::diff::{Diff, SliceDiff, TableDiff};
 use crate::report::below_data;
 use crate::specs::{Library, SpecFile};
 
-/// The most tables, and slices of a table, that a cause names.
+/// The maximum number of tables that a cause names, and of slices that it names for each table.
 const NAMED: usize = 2;
 
 /// The tables that each kind of operation reads; `rules/operations.yaml`.
@@ -22,12 +22,12 @@ pub(crate) struct OperationTables {
     operations: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// The cause of an operation's move.
+/// The cause of the changed time of an operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MoveCause {
     /// The paths of the changed tables that serve the operation.
     pub tables: Vec<String>,
-    /// The tables with the slices that moved, in words; other files if no table changed.
+    /// The changed tables and slices as text for people. If no table changed, the other changed files.
     pub words: String,
 }
 
@@ -44,7 +44,7 @@ impl OperationTables {
             .map_or_else(|| Ok(Self::default()), SpecFile::parse)
     }
 
-    /// Returns the stems of the tables that some kinds of operations read; `None` if a kind is unknown.
+    /// Returns the stems of the tables that the given kinds of operations read; `None` if a kind is unknown.
     fn tables(&self, kinds: &[Vec<String>]) -> Option<BTreeSet<&str>> {
         let of_kind = |kind: &Vec<String>| self.operations.get(kind.first()?);
         let tables: Option<Vec<&BTreeSet<String>>> = kinds.iter().map(of_kind).collect();
@@ -93,8 +93,7 @@ impl MoveCause {
     }
 }
 
-/// Describes the change of a table: another file that answers first, or the slices that moved; `None` if neither is
-/// known.
+/// Describes the change of a table for people: another file is read first, or slices changed.
 fn words(table: &ServingFiles, dtypes: &BTreeSet<&str>, diff: Option<&Diff>) -> Option<String> {
     let name = |path: &str| below_data(path).trim_end_matches(".parquet").to_owned();
     let (before, after) = (table.before.first(), table.after.first());
@@ -116,7 +115,8 @@ fn words(table: &ServingFiles, dtypes: &BTreeSet<&str>, diff: Option<&Diff>) -> 
     })
 }
 
-/// Lists the slices of a table that moved most, those with a dtype of the operation if there are any.
+/// Lists the changed slices of a table with the most keys. If changed slices have a dtype of the operation, only these
+/// are listed.
 fn moved_slices(table: &TableDiff, dtypes: &BTreeSet<&str>) -> Vec<String> {
     let Some(served) = &table.served else { return Vec::new() };
     let is_moved = |slice: &&SliceDiff| {

@@ -18,30 +18,31 @@ pub struct Impact {
     pub asked: Vec<AskedVersion>,
     /// Versions about which the planner was not asked or gave no answer, each with the reason.
     pub not_asked: Vec<(PlannedVersion, String)>,
-    /// Cases in the order of versions and of the file of cases.
+    /// Cases in the order of versions, then in the order of the YAML file of cases.
     pub cases: Vec<ImpactCase>,
     /// Tables and versions that the engine refuses after the change and not before.
     pub refusals: Vec<Refusal>,
-    /// The answers of similar systems about models that are refused here.
+    /// Systems of the same GPU generation that accept models which a version refuses.
     pub neighbours: Vec<Neighbour>,
-    /// The reason why the planner gave no answers at all; `None` if it gave some.
+    /// The reason why the planner gave no answer at all; `None` if it gave at least one.
     pub failed: Option<String>,
-    /// Duration of the run.
+    /// Duration of the planner's answers, from the first request to the last.
     pub elapsed: Duration,
 }
 
 /// The planner that was asked.
 #[derive(Debug, Default, Clone)]
 pub struct PlannerView {
-    /// Package, version and interpreter in words.
+    /// The package with its version and the Python interpreter, as text for people.
     pub name: String,
     /// The package's name and version.
     pub package: String,
-    /// A note if the package is older than the planner in the judged tree, or may be.
+    /// A note if the package is older than the planner in the judged tree; `None` if it is not older or this is
+    /// unknown.
     pub age: Option<String>,
 }
 
-/// A similar system that accepts models that a version refuses.
+/// A system of the same GPU generation that accepts models which a version refuses.
 #[derive(Debug)]
 pub struct Neighbour {
     /// The version that refuses the models.
@@ -59,10 +60,11 @@ pub struct ImpactCase {
     pub version: PlannedVersion,
     /// The model with its layout and the requested quantisation.
     pub case: Case,
-    /// Quantisation that the planner chose after the change, or before it if it refuses the model after.
+    /// Quantisation that the planner chose after the change. If the planner refuses the model after the change, the
+    /// quantisation that it chose before.
     pub quant: Quant,
-    /// Quantisation before the change, if it differs, because the planner chooses the precision of attention by the
-    /// data.
+    /// Quantisation that the planner chose before the change; `None` if it is the same. It can differ because the
+    /// planner chooses the precision of attention by the available tables.
     pub quant_before: Option<Quant>,
     /// The steps of the case.
     pub points: Vec<PointImpact>,
@@ -78,7 +80,8 @@ pub struct StepTime {
 }
 
 impl StepTime {
-    /// Returns true if the planner reports the power of the step: at least 90 % of its time are covered.
+    /// Returns true if the planner reports the power of the step: operations with measured energy make up at least 90 %
+    /// of the step's time.
     pub(crate) fn has_power(&self) -> bool {
         self.power >= 0.9
     }
@@ -113,7 +116,7 @@ pub struct OpMove {
     pub source_before: Option<Source>,
     /// Origin of the time after the change; `None` if the planner states none.
     pub source_after: Option<Source>,
-    /// The changed tables behind the move.
+    /// The changed tables that explain the operation's new time or source.
     pub cause: MoveCause,
 }
 
@@ -138,13 +141,15 @@ impl OpMove {
         self.after - self.before
     }
 
-    /// Returns true if measured rows were behind the time, and now there is a guess.
+    /// Returns true if the time was based on measured rows before the change, and is based on neither measurements nor
+    /// a fitted formula after it.
     pub(crate) fn is_lost(&self) -> bool {
         self.source_before.is_some_and(Source::is_measured)
             && self.source_after.is_none_or(Source::is_guess)
     }
 
-    /// Returns true if measured rows were behind the time, and now there is a fitted formula.
+    /// Returns true if the time was based on measured rows before the change, and is based on a fitted formula after
+    /// it.
     pub(crate) fn becomes_empirical(&self) -> bool {
         self.source_before.is_some_and(Source::is_measured)
             && self.source_after == Some(Source::Empirical)
@@ -163,14 +168,14 @@ impl PointImpact {
         }
     }
 
-    /// Returns the time after the change divided by the time before; `None` unless both states have a time.
+    /// Returns the ratio of the step's times, after over before; `None` unless both states have a time.
     pub(crate) fn factor(&self) -> Option<f64> {
         let (before, after) = (self.before.as_ref()?.as_ref().ok()?, self.after.as_ref().ok()?);
         (before.ms > 0.0 && after.ms > 0.0).then(|| after.ms / before.ms)
     }
 
-    /// Returns the absolute logarithm of the factor, so that half and twice the time are equally far; 0 without a
-    /// factor.
+    /// Returns the absolute logarithm of the step's time ratio, so that half and twice the time have the same distance;
+    /// 0 if the step has no ratio.
     pub(crate) fn distance(&self) -> f64 {
         self.factor().map_or(0.0, |factor| factor.ln().abs())
     }
@@ -199,18 +204,18 @@ impl Impact {
         self.cases.iter().flat_map(|case| case.points.iter().map(move |point| (case, point)))
     }
 
-    /// Returns the factors of the steps whose time changed.
+    /// Returns the time ratios, after over before, of the steps whose time changed.
     pub(crate) fn factors(&self) -> Vec<f64> {
         let moved = self.points().filter(|(_, point)| point.fate() == StepEffect::Moved);
         moved.filter_map(|(_, point)| point.factor()).collect()
     }
 
-    /// Counts the steps with this fate.
+    /// Counts the steps on which the change has the effect `fate`.
     pub(crate) fn count(&self, fate: StepEffect) -> usize {
         self.points().filter(|(_, point)| point.fate() == fate).count()
     }
 
-    /// Returns the cases that a version refuses after the change although the package knows the model.
+    /// Returns the cases that a version refuses after the change although the package knows their model.
     pub(crate) fn refused_on(&self, version: &PlannedVersion) -> impl Iterator<Item = &Case> {
         let cases = self.cases.iter().filter(move |case| case.version == *version);
         let refused = cases.filter(|case| {
@@ -226,12 +231,13 @@ impl Impact {
     }
 }
 
-/// Coverage of predicted steps by measured power, in one state.
+/// The share of predicted step time with measured power, over all steps of one state.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub(crate) struct PowerCoverage {
     /// Mean share of a step's time that comes from operations with measured energy, from 0 to 1.
     pub mean: f64,
-    /// Number of steps for which the planner reports power: at least 90 % of their time is covered.
+    /// Number of steps for which the planner reports power: operations with measured energy make up at least 90 % of
+    /// their time.
     pub available: usize,
     /// Number of steps with a time.
     pub steps: usize,

@@ -1,4 +1,4 @@
-//! Compares the answers before and after a change, operation by operation.
+//! Compares the planner's answers before and after a change, operation by operation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -104,8 +104,8 @@ impl PointReply {
         }
     }
 
-    /// Sums up the operations by name: an operation of two kinds of layers is listed twice. The source is the
-    /// least trustworthy one.
+    /// Sums up the times of operations with the same name: an operation that occurs in two kinds of layers is listed
+    /// twice. The source of the sum is the least trustworthy source.
     fn ops(&self) -> BTreeMap<&str, (f64, Option<Source>)> {
         let mut found = BTreeMap::new();
         if let Self::Time { ops, .. } = self {

@@ -1,4 +1,4 @@
-//! Findings of the rules on what the planner answers.
+//! Creates the findings of the rules about the planner's answers.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,8 +49,7 @@ fn own_version(state: State<'_>) -> Option<Version> {
     })
 }
 
-/// Returns true if the judged tree's own planner is newer than the package, or false if it is not; `None` if its version
-/// is unknown.
+/// Returns true if the planner in the judged tree is newer than the package; `None` if its version is unknown.
 fn is_newer(package: &str, own: Option<&Version>) -> Option<bool> {
     let package = Version::from_str(package).ok()?;
     Some(own?.release() > package.release())
@@ -194,8 +193,8 @@ impl Impact {
         Some(finding.parts(parts).evidence("lost", reasons_of.len()).evidence("models", models))
     }
 
-    /// Creates the finding on steps of a version whose time moved. The severity is at most info if the change
-    /// explains the moves, or if the largest is below `limit`, a fraction.
+    /// Creates the finding on steps of a version whose time changed. The severity is at most info if the change
+    /// explains the new times, or if the largest relative change is below `limit`, a fraction.
     fn moved(
         &self,
         rule: &Rule,
@@ -248,7 +247,7 @@ impl Impact {
 }
 
 impl AskedVersion {
-    /// Returns true if another file than before answers first for some table.
+    /// Returns true if, for some table, the file that the planner reads first is another one than before.
     fn has_other_first(&self) -> bool {
         self.changed
             .values()
@@ -282,14 +281,14 @@ impl OpMove {
     }
 }
 
-/// Describes the origin of an operation's time before and after.
+/// Describes how the origin of an operation's time changed.
 fn downgrade(op: &OpMove) -> String {
     let [before, after] = [op.source_before, op.source_after]
         .map(|source| source.map_or("none", |source| source.into_str()));
     format!("{} is answered by {after} instead of {before}", op.name)
 }
 
-/// Lists the most frequent reasons, each with how often it occurs and for which models.
+/// Lists the most frequent reasons, each with its number of occurrences and the models that it concerns.
 fn reasons<'x>(all: impl Iterator<Item = (&'x str, &'x str)>) -> String {
     let mut found: BTreeMap<&str, (usize, BTreeSet<&str>)> = BTreeMap::new();
     for (why, model) in all {
@@ -318,7 +317,7 @@ fn first_of(models: &BTreeSet<&str>) -> String {
     }
 }
 
-/// Creates a finding on a version. Its path is the version's folder, without the family.
+/// Creates a finding on a version. The path of the finding is the version's folder, without the family.
 fn on_version(
     rule: &Rule,
     severity: Severity,

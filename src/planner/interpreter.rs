@@ -17,18 +17,18 @@ pub const VARIABLE: &str = "PERFDB_GATE_PLANNER";
 /// The version of the protocol that the runner must speak.
 const SCHEMA: &str = "perfdb-gate/planner/v1";
 
-/// Longest time until the package has been imported.
+/// The time limit for starting the interpreter and importing the package.
 const STARTING: Duration = Duration::from_secs(60);
 
 const HINT: &str =
     "--planner takes a Python with aisimulate or aiconfigurator-core, or none (docs/impact.md)";
 
-/// The choice of the planner that is asked.
+/// The user's choice of a planner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlannerChoice {
-    /// The planner of this interpreter.
+    /// Use the planner of this Python interpreter.
     Python(PathBuf),
-    /// No planner.
+    /// Use no planner.
     Nobody,
 }
 
@@ -65,8 +65,8 @@ impl fmt::Display for Planner {
 }
 
 impl Planner {
-    /// Finds the planner to ask, or the reason why nobody is asked. If `choice` is `None`, it is the planner of
-    /// [`VARIABLE`], or of `python3` if it has the package.
+    /// Finds the planner to ask, or the reason why no planner is asked. If `choice` is `None`, the interpreter that
+    /// [`VARIABLE`] names is used, or else `python3` if it has the package.
     ///
     /// # Errors
     ///
@@ -101,7 +101,8 @@ impl Planner {
         Ok(Self { python: python.to_owned(), about, is_named: false })
     }
 
-    /// Returns true if the caller named the interpreter, so that a planner without answers ends the run.
+    /// Returns true if the caller named the interpreter. The run then ends with an error if the planner does not
+    /// answer.
     pub(super) fn is_named(&self) -> bool {
         self.is_named
     }

@@ -1,8 +1,8 @@
 //! Asks the planner about states of a database: step times, versions, and tables that it cannot load.
 //!
 //! A planner (aiconfigurator or aisimulate, a published Python package) predicts the time of an inference step from
-//! the tables of a database. Nothing of it is repeated here: a state is written to a temporary folder, and the
-//! package answers in a process of its own.
+//! the tables of a database. This module repeats none of the planner's formulas: a state is written to a
+//! temporary folder, and the package answers in a process of its own.
 //!
 //! ```text
 //! interpreter   the Python whose package is asked (--planner)
@@ -15,9 +15,9 @@
 //! change        step times before and after a change
 //! compare       a step in both states, operation by operation
 //! refusals      tables and versions that the engine refuses
-//! cause         the changed tables behind an operation that moved
-//! findings      the rules on what the planner answers
-//! weights       what a changed table moves, for findings on it
+//! cause         the changed tables that explain an operation's new time
+//! findings      the rules about the planner's answers
+//! weights       the effect of a changed table on step times, for findings on the table
 //! ```
 
 mod answer;
@@ -55,38 +55,40 @@ pub use refusals::Refusal;
 pub use session::{PlannerError, RUNNER};
 pub(crate) use weights::TableWeights;
 
-/// Longest time for an answer. The first prediction of a version decodes its tables, which takes seconds.
+/// The time limit for one answer. The first prediction of a version decodes its tables, which takes seconds.
 const ANSWER: Duration = Duration::from_secs(120);
 
-/// The number of changed versions that are asked about in addition to the current and the next one of each backend.
+/// The maximum number of changed versions that the planner is asked about, besides the current and the next version of
+/// each backend.
 pub const MOST_VERSIONS: usize = 20;
 
 /// A question about one or two states of a database.
 pub(crate) struct Question<'a> {
     /// The state before a change; `None` to ask about one state.
     pub before: Option<State<'a>>,
-    /// The state after the change, or the only one.
+    /// The state after the change, or the only state.
     pub after: State<'a>,
     /// The change; `None` if there is one state.
     pub diff: Option<&'a Diff>,
     /// The models and steps to predict.
     pub cases: &'a Cases,
-    /// The tables of the planner's operations.
+    /// The tables that each kind of operation reads.
     pub operations: &'a OperationTables,
-    /// Patterns of systems; empty selects those with a changed file, or all of one state.
+    /// Name patterns of the systems to ask about. An empty list selects the systems with a changed file, or all systems
+    /// if there is only one state.
     pub systems: &'a [String],
-    /// Patterns of backends; empty selects all.
+    /// Name patterns of the backends to ask about. An empty list selects all backends.
     pub backends: &'a [String],
-    /// Patterns of versions; empty lets the change choose them.
+    /// Name patterns of the versions to ask about. With an empty list, the versions are chosen by the change.
     pub versions: &'a [String],
-    /// The number of changed versions that are asked about.
+    /// The maximum number of changed versions that the planner is asked about.
     pub most_versions: usize,
-    /// True if tables are loaded one by one, so that each that the engine refuses is known.
+    /// True if the engine loads the tables one by one, so that every table that it refuses is reported.
     pub loads: bool,
 }
 
 impl<'a> Question<'a> {
-    /// Returns the states in order.
+    /// Returns the states, the earlier one first.
     fn states(&self) -> Vec<State<'a>> {
         self.before.into_iter().chain([self.after]).collect()
     }

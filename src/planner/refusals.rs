@@ -9,13 +9,13 @@ use crate::report::below_data;
 /// A table that the engine cannot load, or a version that it cannot open.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refusal {
-    /// The version that was opened.
+    /// The version whose table cannot be loaded, or that cannot be opened.
     pub version: PlannedVersion,
     /// The path of the table; `None` for the version as a whole.
     pub path: Option<String>,
-    /// The engine's words.
+    /// The error that the engine reported.
     pub error: PlannerError,
-    /// True if the engine loads the table's earlier state.
+    /// True if the engine accepts the state before the change.
     pub was_loaded: bool,
 }
 

@@ -15,14 +15,14 @@ use crate::base::child::{Child, PythonFolder};
 /// The source of the program that asks the package.
 pub const RUNNER: &str = include_str!("runner.py");
 
-/// Environment variables that the process inherits; all others are removed.
+/// Environment variables that the runner's process inherits; all others are removed.
 const INHERITED: [&str; 5] = ["PATH", "HOME", "TMPDIR", "TEMP", "SYSTEMROOT"];
 
-/// Number of bytes of standard error that are kept to explain why the process ended.
+/// The maximum number of bytes at the end of standard error that are read to explain why the process ended.
 const EXPLAINED: usize = 4096;
 
-/// The maximal length of a request in bytes. The buffer of a pipe takes such a request even if the process does not
-/// read it.
+/// The maximum length of a request in bytes. A pipe's buffer can take a request of this length even if the process does
+/// not read it.
 const LONGEST: usize = 60_000;
 
 /// A running process of the runner, in an empty folder of its own.
@@ -37,16 +37,16 @@ pub(super) enum SessionFailure {
     /// The process does not start.
     #[error("it does not start: {0}")]
     Start(#[source] std::io::Error),
-    /// The process did not answer in time, with the limit in seconds.
+    /// The process did not answer within the limit, which is given in seconds.
     #[error("no answer in {0} s")]
     Silent(u64),
-    /// The process ended, with its last words.
+    /// The process ended; contains its exit status and the last line of its standard error.
     #[error("it ended{}{}", status(.0.as_ref()), after_colon(.1))]
     Ended(Option<ExitStatus>, String),
-    /// A reply does not follow the protocol, with the problem.
+    /// A reply does not follow the protocol; contains the problem.
     #[error("a reply that is not understood: {0}")]
     Malformed(String),
-    /// The request is too long to be sent, with its length in bytes.
+    /// The request is too long to be sent; contains its length in bytes.
     #[error("a request of {0} bytes is too long: name fewer steps or systems")]
     TooLong(usize),
     /// The package refuses the request.
@@ -58,9 +58,9 @@ pub(super) enum SessionFailure {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, thiserror::Error)]
 #[error("{class}: {text}")]
 pub struct PlannerError {
-    /// The name of its class.
+    /// The name of the Python class of the error.
     pub class: String,
-    /// The first words of its message.
+    /// The start of the error's message.
     pub text: String,
 }
 
@@ -73,7 +73,7 @@ fn after_colon(words: &str) -> String {
 }
 
 impl RunnerSession {
-    /// Starts the runner in an interpreter: isolated from the caller's environment, in an empty folder.
+    /// Starts the runner in a Python interpreter, isolated from the caller's environment and in an empty folder.
     pub(crate) fn start(python: &Path) -> Result<Self, SessionFailure> {
         let folder = PythonFolder::new().map_err(SessionFailure::Start)?;
         let log =
@@ -87,7 +87,7 @@ impl RunnerSession {
         Ok(Self { child, folder })
     }
 
-    /// Sends a request and waits for its reply. Other lines of the process are skipped.
+    /// Sends a request and waits for the reply. Lines of the process that are not a reply are skipped.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl RunnerSession {
     }
 }
 
-/// Parses a reply, or the error of the package.
+/// Parses a line as a reply, or as an error of the package.
 fn reply<R: DeserializeOwned>(line: &str) -> Result<R, SessionFailure> {
     let malformed = |e: serde_json::Error| SessionFailure::Malformed(e.to_string());
     let reply: Value = serde_json::from_str(line).map_err(malformed)?;

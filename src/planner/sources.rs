@@ -6,8 +6,8 @@ use super::answer::SourcesReply;
 use super::tree::PlannerTree;
 use super::{AskedVersion, Question, ServingFiles};
 
-/// Names of files that only decide which versions a query can name and which files serve them. Changes of such files
-/// are not listed, because they show in the planner's answers.
+/// Names of files that only decide which versions a query can name and which files serve these versions. Changes of
+/// such files are not listed, because they show in the planner's answers.
 const RESOLVED: [&str; 6] = [
     "collection_meta.yaml",
     "reuse.yaml",
@@ -69,7 +69,8 @@ impl AskedVersion {
     }
 }
 
-/// Decides for which version each changed file is loaded: its own, or else the first one that it serves.
+/// Assigns each changed file to one version, for which the engine loads it: to the file's own version, or else to the
+/// first version that the file serves.
 pub(super) fn share_loads(asked: &mut [AskedVersion]) {
     let mut claimed: BTreeSet<String> = BTreeSet::new();
     for is_own in [true, false] {

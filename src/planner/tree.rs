@@ -24,9 +24,9 @@ pub(super) struct PlannerTree<'a> {
 }
 
 impl<'a> PlannerTree<'a> {
-    /// Writes the files beside the systems' YAML, the sidecars of all systems, and the tables of `systems`. A table of
-    /// another system, or one whose bytes are unavailable, is an empty file, since the planner derives its versions from
-    /// the files of all systems.
+    /// Writes the files beside the systems' YAML, the sidecars of all systems, and the tables of `systems`. All other
+    /// tables, and tables whose bytes are unavailable, are written as empty files, because the planner derives the list
+    /// of versions from the files of all systems.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl<'a> PlannerTree<'a> {
         Ok(tree)
     }
 
-    /// Writes the tables of systems that were not written yet.
+    /// Writes the tables of those `systems` whose tables were not written yet.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl<'a> PlannerTree<'a> {
         self.folder.path().join(&self.state.catalog.folder)
     }
 
-    /// Returns the path in the source of a file that the planner names relative to the folder of systems.
+    /// Converts a path that the planner reports, relative to the folder of systems, into a path of the source.
     pub(crate) fn path_of(&self, relative: &str) -> String {
         let mut parts: Vec<&str> =
             self.state.catalog.folder.split('/').filter(|p| !p.is_empty()).collect();
@@ -105,7 +105,7 @@ impl<'a> PlannerTree<'a> {
         parts.join("/")
     }
 
-    /// Returns the id of a file's bytes; `None` if there is no such file or its bytes are unavailable.
+    /// Returns the git id of a file's bytes; `None` if the file does not exist or its bytes are unavailable.
     pub(crate) fn id(&self, path: &str) -> Option<git2::Oid> {
         let at = self.entries.binary_search_by(|entry| entry.path.as_str().cmp(path)).ok()?;
         self.state.source.id(&self.entries[at])
@@ -117,8 +117,8 @@ impl<'a> PlannerTree<'a> {
         others.map(|entry| (entry.path.as_str(), self.state.source.id(entry)))
     }
 
-    /// Writes a file with the bytes that our reader has: an object of git-LFS instead of its pointer. Links and
-    /// submodules are left out.
+    /// Writes a file with the bytes that this program reads; for a git-LFS pointer, these are the bytes of the LFS
+    /// object. Links and submodules are left out.
     fn copy(&mut self, entry: &Entry) -> Result<()> {
         match &entry.kind {
             EntryKind::Path(_) | EntryKind::Blob(_) | EntryKind::Refused(..) => {}

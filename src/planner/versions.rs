@@ -37,7 +37,7 @@ impl QueryVersionsOf {
         self.backends.iter().find(|b| b.system == system && b.backend == backend)
     }
 
-    /// Asks for the files that serve a version; the planner's error if it does not open the version.
+    /// Asks for the files that serve a version. The inner error is the planner's refusal to open the version.
     fn sources(
         &mut self,
         tree: &PlannerTree<'_>,
@@ -62,7 +62,7 @@ pub(super) fn request(
 }
 
 impl BackendVersions {
-    /// Returns the version that answers queries that name no version; `None` if there is none.
+    /// Returns the version that the planner uses for a query without a version; `None` if there is none.
     pub(crate) fn current(&self) -> Option<&str> {
         let slot = self.slots.as_ref().and_then(|slots| slots.get("current"));
         slot.or(self.latest.as_ref()).map(String::as_str)
@@ -77,7 +77,7 @@ impl BackendVersions {
     }
 }
 
-/// The systems that a question concerns: those it names, or else those with a changed file.
+/// Returns the systems that a question names, or else the systems with a changed file.
 pub(super) fn systems(question: &Question<'_>) -> Result<BTreeSet<String>> {
     let states = question.states();
     let catalogs = states.iter().map(|state| state.catalog);
@@ -111,7 +111,7 @@ fn concerns(question: &Question<'_>, diff: &Diff, system: &str) -> bool {
         || diff.files.iter().any(|file| of_system(&file.path) || of_all(&file.path, file.role))
 }
 
-/// The versions to ask about, and those that are left out, each with the reason.
+/// The versions to ask about, and the versions that are left out, each with the reason.
 pub(super) struct VersionChoice {
     pub asked: Vec<AskedVersion>,
     pub left: Vec<VersionLeftOut>,
@@ -128,10 +128,10 @@ pub(super) enum ChoiceError {
     Planner(#[from] SessionFailure),
 }
 
-/// Chooses the versions: the current and the next one of each backend, then changed versions by the number of rows
-/// that they serve. With two states, a version whose files are the same in both is left out, because its predictions
-/// are the same, too. The current version is kept if the next one changed. If the question names versions, exactly
-/// these are asked about.
+/// Chooses the versions: the current and the next version of each backend, then changed versions, those with the most
+/// rows in changed tables first. With two states, a version whose files are the same in both is left out, because its
+/// predictions are the same, too. The current version is kept if the next version changed. If the question names
+/// versions, exactly these are chosen.
 pub(super) fn choose(
     planner: &Planner,
     question: &Question<'_>,
@@ -161,13 +161,13 @@ pub(super) fn choose(
     Ok(VersionChoice { asked, left })
 }
 
-/// A version that may be asked about, with its slot, and true if a query can ask for it.
+/// A version that the planner may be asked about, its slot, and a flag: true if a query can name the version.
 type VersionCandidate = (PlannedVersion, Slot, bool);
 
 /// A version that is not asked about, with the reason.
 type VersionLeftOut = (PlannedVersion, String);
 
-/// Lists the versions that may be asked about, and those that are left out, each with the reason.
+/// Lists the versions that the planner may be asked about, and the versions that are left out, each with the reason.
 fn candidates(
     question: &Question<'_>,
     surveys: &[QueryVersionsOf],
@@ -268,7 +268,7 @@ fn compared(
     Ok(asked)
 }
 
-/// The changed versions of a backend, each with the number of rows that it serves in changed tables.
+/// Returns the changed versions of a backend, each with the number of rows of its changed tables.
 fn changed_versions<'q>(
     question: &'q Question<'_>,
     system: &str,

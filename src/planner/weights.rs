@@ -6,22 +6,22 @@ use super::change::{Impact, StepEffect};
 use crate::findings::{Finding, ModelReach};
 use crate::report::predictions::percent;
 
-/// The smallest relative change of a step that a finding mentions.
+/// The smallest relative change of a step's time that a finding mentions.
 const MENTIONED: f64 = 0.005;
 
-/// The largest change of a step that each table causes, by path.
+/// For each changed table, by path: the largest change of a step's time that the table causes.
 #[derive(Default)]
 pub(crate) struct TableWeights(HashMap<String, TableWeight>);
 
 #[derive(Default)]
 struct TableWeight {
-    /// The change in ms.
+    /// The change of the step's time that the table causes, in ms.
     ms: f64,
-    /// The change divided by the step's time before.
+    /// The change of the step's time that the table causes, divided by the step's time before the change.
     relative: f64,
-    /// The step, in words.
+    /// The step whose relative change is largest, as text for people.
     step: String,
-    /// The number of steps that the table's loss turned into errors.
+    /// The number of steps whose prediction became an error that names the table.
     lost: usize,
 }
 
@@ -56,7 +56,7 @@ impl TableWeights {
         found
     }
 
-    /// Adds to a finding on a table the effect of the table on predictions.
+    /// Adds the effect of a finding's table on predicted step times to the finding.
     pub(crate) fn weigh(&self, finding: &mut Finding) {
         let Some(weight) = self.0.get(finding.path.as_str()).filter(|_| finding.table.is_some())
         else {

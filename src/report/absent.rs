@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::base::escape::clean;
 use crate::base::words::{names, plural_verb};
 
-/// Requested files whose contents are not in the local clone, so that they were not checked.
+/// Requested files whose contents are not in the local clone. They were not checked.
 #[derive(Debug, Default)]
 pub struct AbsentFiles {
     /// Tables that `.gitattributes` keeps in git-LFS.

@@ -28,7 +28,7 @@ struct JsonAudit<'a> {
     findings: Vec<JsonFinding<'a>>,
 }
 
-/// A changed table with the verdicts of the rules.
+/// A changed table with the verdict of each rule that examined it.
 #[derive(Serialize, JsonSchema)]
 struct JsonAudited<'a> {
     #[serde(flatten)]

@@ -5,8 +5,8 @@ use textwrap::core::display_width;
 use super::template::inert;
 use crate::base::escape::clean;
 
-/// A document of paragraphs, lists and tables. Both renderings escape the texts, which may contain
-/// names from data.
+/// A document of paragraphs, lists and tables. The texts may contain names from data; they are escaped in every
+/// rendering.
 #[derive(Debug)]
 pub struct Document {
     /// The title of the document in Markdown; a terminal does not show it.
@@ -16,7 +16,7 @@ pub struct Document {
 
 #[derive(Debug)]
 struct DocumentPart {
-    /// The heading; empty for no heading.
+    /// The heading of the part; empty for no heading.
     heading: String,
     /// True if Markdown hides the body below the heading until a reader opens it.
     folded: bool,
@@ -30,19 +30,19 @@ enum Body {
     Table(DocumentTable),
 }
 
-/// An item of a list, with optional lines below it.
+/// An item of a list, with further lines below the item.
 #[derive(Debug)]
 pub struct ListItem {
     pub text: String,
     pub below: Vec<String>,
 }
 
-/// A table of texts.
+/// A table with cells of text.
 #[derive(Debug)]
 pub struct DocumentTable {
     heads: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// The indices of the columns of numbers, which are right-aligned.
+    /// The indices of the columns that contain numbers and are right-aligned.
     figures: Vec<usize>,
 }
 
@@ -53,7 +53,7 @@ impl From<String> for ListItem {
 }
 
 impl DocumentTable {
-    /// Creates a table. The columns with the indices `figures` are right-aligned.
+    /// Creates a table with the column names `heads`. The columns with the indices `figures` are right-aligned.
     pub fn new(
         heads: &[&str],
         figures: impl Into<Vec<usize>>,

@@ -14,7 +14,7 @@ pub(super) struct JsonFact<'a> {
     /// The fact's source: `tree` is the judged commit or folder; `rules` are the embedded rules and their overlays.
     from: &'static str,
     path: Option<&'a str>,
-    /// The reason why the file at `path` cannot be read.
+    /// The reason why the file at `path` cannot be read; absent if it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<&'a str>,
 }
@@ -30,7 +30,7 @@ impl<'a> JsonFact<'a> {
     }
 }
 
-/// Returns the facts; empty if the judged tree states none.
+/// Returns the facts for the JSON report; empty if no fact has a file in the judged tree.
 pub(super) fn json(all: &[Fact]) -> Vec<JsonFact<'_>> {
     if all.iter().all(|fact| fact.path.is_none()) {
         return Vec::new();
@@ -52,7 +52,8 @@ pub(super) fn outside(paths: &[String]) -> Option<String> {
     )))
 }
 
-/// Lists the facts from the judged tree and those from `rules/`; `None` if the tree states none.
+/// Lists the facts that come from the judged tree and the facts that come from `rules/`; `None` if no fact has a file
+/// in the judged tree.
 pub(super) fn facts(all: &[Fact]) -> Option<String> {
     all.iter().find(|f| f.path.is_some())?;
     let date = all.iter().find_map(|fact| fact.date.as_deref()).unwrap_or_default();

@@ -7,7 +7,8 @@ use super::view::finding::FindingView;
 use crate::base::words::plural;
 use crate::findings::Severity;
 
-/// The number of annotations per severity that GitHub shows for a step; it drops the rest silently.
+/// The maximum number of annotations per severity that GitHub shows for a step. GitHub drops further annotations
+/// silently.
 const SHOWN: usize = 10;
 
 pub(super) fn render(view: &ReportView<'_>) -> String {

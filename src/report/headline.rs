@@ -9,7 +9,7 @@ use crate::findings::Finding;
 use crate::gpu::judge::percent;
 use crate::gpu::outcome::{Remeasured, Sample};
 
-/// Returns the one-line summary of a run. It does not contain the elapsed time.
+/// Returns the one-line summary of a run, without the elapsed time.
 pub(super) fn headline(report: &Report) -> String {
     if let Some(remeasured) = &report.remeasured {
         return verdicts(remeasured);
@@ -53,7 +53,7 @@ pub(super) fn headline(report: &Report) -> String {
     }
 }
 
-/// Returns the verdicts on all tables in one line.
+/// Sums up the verdicts of a remeasurement on all tables in one line.
 fn verdicts(remeasured: &Remeasured) -> String {
     let tables: Vec<String> = remeasured.samples.iter().map(verdict).collect();
     let left = match remeasured.unmeasured.len() {
@@ -63,7 +63,7 @@ fn verdicts(remeasured: &Remeasured) -> String {
     format!("measured again on {}: {}{left}", remeasured.about.name, tables.join(", "))
 }
 
-/// Returns the verdict on one table, such as `PASS (+0.3 %, 60 points)`.
+/// Returns the verdict of a remeasurement on one table, such as `PASS (+0.3 %, 60 points)`.
 fn verdict(sample: &Sample) -> String {
     let v = &sample.verdict;
     let bias = if v.bias.is_finite() { percent(v.bias) } else { "nothing compared".into() };
@@ -83,14 +83,15 @@ fn rows(n: u64) -> String {
     }
 }
 
-/// Counts the existing findings of a pull request by rule, in words; `None` if there are none.
+/// Returns a text with the number of existing findings of a pull request for each rule; `None` if there are none.
 pub(super) fn existing(report: &Report) -> Option<String> {
     report.diff.as_ref()?;
     let (all, rules) = by_rule(report.findings.iter().filter(|f| f.is_old()));
     (all > 0).then(|| format!("{} ({rules})", count(all)))
 }
 
-/// Counts findings, and lists the number of each rule: `12 duplicate-key, 3 coverage-hole`.
+/// Returns the number of findings, and a text with the number for each rule, such as `12 duplicate-key, 3
+/// coverage-hole`.
 pub(super) fn by_rule<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> (usize, String) {
     let mut rules: BTreeMap<&str, usize> = BTreeMap::new();
     for finding in findings {

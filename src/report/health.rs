@@ -13,17 +13,17 @@ use crate::base::words::plural;
 use crate::database::catalog::Place;
 use crate::findings::{Finding, Severity};
 
-/// The tables that a run judged. Maps a table name to systems, and a system to backends with versions.
+/// The tables that a run judged: a map from table name to system to the backends with versions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JudgedPlaces(BTreeMap<String, BTreeMap<String, BTreeSet<String>>>);
 
-/// A grid of tables by systems. The texts are escaped.
+/// A grid with a row per table and a column per system. Each cell counts findings. The texts are escaped.
 #[derive(Debug, Serialize)]
 pub(crate) struct HealthMap {
     schema: &'static str,
     /// The names of the systems, one per column.
     pub systems: Vec<String>,
-    /// The rows, those with most errors first.
+    /// The rows, one per table. Tables with most errors come first.
     pub tables: Vec<HealthRow>,
     /// The sums over all tables, one cell per system.
     pub totals: Vec<HealthCell>,
@@ -32,20 +32,20 @@ pub(crate) struct HealthMap {
 /// The cells of one table.
 #[derive(Debug, Serialize)]
 pub(crate) struct HealthRow {
-    /// The table's name without `_perf`; empty for findings on sidecars and systems.
+    /// The table's name without `_perf`; empty for the row of findings on sidecars and systems.
     pub table: String,
     /// The table's full name, as findings contain it.
     pub stem: String,
-    /// One cell per system; `None` if the system has no such table.
+    /// One cell per system; `None` if the system has neither this table nor findings on it.
     pub cells: Vec<Option<HealthCell>>,
-    /// The sum over all systems.
+    /// The sum of the row's cells over all systems.
     pub total: HealthCell,
 }
 
 /// The findings on all versions of a table on one system.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct HealthCell {
-    /// The name of the worst severity; `ok` without findings.
+    /// The name of the most severe finding's severity; `ok` without findings.
     pub worst: &'static str,
     /// The number of errors that are neither waived nor existing.
     pub errors: usize,
@@ -53,11 +53,12 @@ pub(crate) struct HealthCell {
     pub warnings: usize,
     /// The number of infos that are neither waived nor existing.
     pub infos: usize,
-    /// The judged backends with versions, such as `vllm 0.24.0`; the newest version of each backend first.
+    /// The judged backends with versions, such as `vllm 0.24.0`, sorted by backend. The newest version of each backend
+    /// is first.
     pub versions: Vec<String>,
-    /// The cell's text, such as `2E 1W`.
+    /// The numbers of findings in short form, such as `2E 1W`.
     pub short: String,
-    /// The cell's text in words, such as `2 errors, 1 warning`.
+    /// The numbers of findings in full words, such as `2 errors, 1 warning`.
     pub words: String,
 }
 
@@ -147,7 +148,7 @@ fn system_of(finding: &Finding) -> Option<&str> {
 }
 
 impl HealthRow {
-    /// Returns the row's name for people.
+    /// Returns the name of the row that people see.
     pub(crate) fn name(&self) -> &str {
         if self.table.is_empty() { "(sidecars, systems)" } else { &self.table }
     }
@@ -178,7 +179,7 @@ impl HealthCell {
         }
     }
 
-    /// Returns the cell with its severity and texts filled in.
+    /// Returns a copy of the cell with its severity and texts filled in.
     fn with_texts(&self) -> Self {
         let counts = [
             (self.errors, 'E', Severity::Error),

@@ -25,10 +25,10 @@ use crate::report::chart::Drawing;
 
 const TEMPLATE: &str = include_str!("../../charts/report.html.j2");
 
-/// The most rows of a summary table of the change.
+/// The maximum number of rows in a summary table of the change.
 const SLICES: usize = 100;
 
-/// The most causes listed; the findings themselves follow.
+/// The maximum number of causes that are listed. The findings themselves follow the causes.
 const CAUSES: usize = 20;
 
 /// The values that the template of the page shows.
@@ -40,10 +40,11 @@ struct Page<'a> {
     causes: &'a [Cause],
     /// The number of causes that are not listed.
     more_causes: usize,
-    /// The findings: first the new ones that are not waived, then the others, each by urgency.
+    /// The findings. New findings that are not waived come first, then all other findings; both groups are sorted by
+    /// urgency.
     findings: Vec<&'a FindingView<'a>>,
     choices: Choices<'a>,
-    /// True if some findings are waived or existing; the page hides these at first.
+    /// True if some findings are waived or existing. The page hides such findings at first.
     debt: bool,
     /// The rules with findings.
     rules: Vec<&'a RuleView>,
@@ -53,18 +54,18 @@ struct Page<'a> {
     moved: Vec<&'a TableView<'a>>,
     files: &'a [FileView],
     charts: &'a [Drawing],
-    /// Lines about the measurements; empty if nothing was measured.
+    /// Lines about the measurements on a GPU; empty if nothing was measured.
     measured: Vec<String>,
     /// The root and the judged states; empty if the command does not name them.
     states: String,
-    /// Ids and titles of the sections.
+    /// The sections of the page, as pairs of id and title.
     contents: Vec<(&'static str, &'static str)>,
     /// Lines that sum up the change.
     summary: &'a [String],
     repaired: Option<&'a str>,
     /// The summary tables of the change, one per kind of change that has rows.
     slices: Vec<ChangeTable>,
-    /// Lines about all predicted step times.
+    /// Lines about the predicted step times as a whole.
     predictions: Vec<String>,
     movers: Vec<MoverRow>,
     nonce: String,
@@ -127,12 +128,12 @@ fn page_view<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
     Page { contents: contents(&page), ..page }
 }
 
-/// Returns the lines about all predicted step times, escaped.
+/// Returns lines about the predicted step times as a whole, escaped.
 fn notes(predictions: &Predictions) -> Vec<String> {
     predictions.notes().iter().map(|line| clean(&line.text())).collect()
 }
 
-/// Lists the sections that the page has, in their order.
+/// Lists the sections of the page in their order, as pairs of id and title.
 fn contents(page: &Page<'_>) -> Vec<(&'static str, &'static str)> {
     let is_compared = !page.summary.is_empty();
     let sections = [
@@ -163,7 +164,7 @@ fn choices<'a>(findings: &[&'a FindingView<'a>]) -> Choices<'a> {
     }
 }
 
-/// Returns the findings that concern a system.
+/// Returns the findings that concern a place in the database, so that they have a system.
 fn placed<'a>(findings: &[&'a FindingView<'a>]) -> impl Iterator<Item = &'a FindingView<'a>> {
     findings.iter().copied().filter(|f| f.raw.place.is_some())
 }

@@ -16,18 +16,18 @@ use crate::base::words::{Figure, count, first_of, plural};
 use crate::database::diff::{FAR, Ratios};
 use crate::findings::{EXAMPLES, Severity};
 
-/// The most rows shown under a finding; the JSON report has all.
+/// The maximum number of rows that are shown below a finding. The JSON report has all rows.
 const ROWS: usize = 2;
-/// The most lines of the list of causes.
+/// The maximum number of lines in the list of causes.
 const CAUSES: usize = 20;
 
-/// The most rules shown with their explanation and first step.
+/// The maximum number of rules that are shown with their explanation and first step.
 const STEPS: usize = 6;
 
-/// The most versions, and the most systems, that are named for a cause.
+/// The maximum number of versions that are named for a cause, and the maximum number of systems.
 const NAMED: usize = 3;
 
-/// The most changed files other than tables that are listed.
+/// The maximum number of changed files that are listed, not counting tables.
 const FILES: usize = 20;
 
 pub(super) fn render(view: &ReportView<'_>, colour: bool, full: bool) -> String {
@@ -54,7 +54,7 @@ fn at_a_glance(view: &ReportView<'_>) -> String {
     out
 }
 
-/// Returns the rules of the first causes, each once.
+/// Returns the rules of the most important causes. Each rule is returned once.
 fn worst_rules<'v>(view: &'v ReportView<'_>) -> Vec<&'v RuleView> {
     let mut told = BTreeSet::new();
     let rules = view.causes.iter().filter(|cause| told.insert(&cause.rule));
@@ -74,7 +74,7 @@ fn verdict(view: &ReportView<'_>) -> String {
     format!("{name}: {what} of {all} {verb} the run fail (--fail-on {least})")
 }
 
-/// Renders the numbers of findings, rows and files per rule and severity.
+/// Renders a table with the numbers of findings, rows and files for each rule and severity.
 pub(super) fn statistics(view: &ReportView<'_>) -> String {
     let mut rules: BTreeMap<(Severity, &str), (usize, u64, BTreeSet<&str>)> = BTreeMap::new();
     for finding in view.counted() {
@@ -146,7 +146,7 @@ fn coloured(view: &ReportView<'_>) -> String {
     out
 }
 
-/// Writes the changed tables, with the rows whose latency changed most, then the other changed files.
+/// Writes the changed tables, each with the rows whose latency changed most, and then the other changed files.
 fn write_changes(out: &mut String, changes: &ChangesView<'_>) {
     for table in changes.tables.iter().filter(|t| !t.raw.only_moved()) {
         write_table(out, table);
@@ -202,7 +202,7 @@ fn write_ratios(out: &mut String, ratios: &Ratios) {
     );
 }
 
-/// Writes one line per cause. `below` states where the remaining causes are listed.
+/// Writes one line per cause. `below` is a text that states where causes are listed that are not shown here.
 fn write_triage(out: &mut String, view: &ReportView<'_>, below: &str) {
     let causes = &view.causes;
     if causes.is_empty() {
@@ -228,8 +228,7 @@ fn name_of(view: &ReportView<'_>, rule: &str) -> String {
     styled(BOLD, style::linked(rule, page))
 }
 
-/// Returns the backend, versions, files, systems and rows that a cause concerns, and its worst
-/// file.
+/// Describes what a cause concerns: the backend, versions, files, systems and rows, and the worst file.
 fn concerned(cause: &Cause) -> String {
     let some = |all: &[String]| first_of(all, NAMED, ", ");
     let place = [cause.backend.as_str(), &some(&cause.versions)].join(" ");

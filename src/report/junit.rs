@@ -10,7 +10,7 @@ use super::xml::xml;
 use crate::base::words::plural;
 use crate::findings::Novelty;
 
-/// The test cases of one rule, with the numbers of failed, erroneous and skipped cases.
+/// The test cases of one rule, with the numbers of cases that failed, had errors, or were skipped.
 #[derive(Default)]
 struct Suite<'a> {
     name: &'a str,
@@ -81,7 +81,7 @@ fn case(rule: &str, name: &str, body: &str) -> String {
     }
 }
 
-/// Returns a case name that distinguishes a finding from other findings of its rule.
+/// Returns a name for a test case that distinguishes a finding from other findings of its rule.
 fn name(finding: &FindingView<'_>) -> String {
     let mut name = finding.path.clone();
     if !finding.slice_line.is_empty() {

@@ -14,11 +14,12 @@ use crate::base::words::plural;
 
 const TEMPLATE: &str = include_str!("../../charts/summary.md.j2");
 
-/// The length limit in bytes, which is the limit of a GitHub comment in characters. A job summary may be longer.
+/// The maximum length of the summary in bytes. GitHub limits a comment to this number of characters; a job summary may
+/// be longer.
 const LONGEST: usize = 65_536;
 
-/// The sizes that are tried, the largest first: the number of findings listed, and the number of findings whose rows
-/// are shown.
+/// The sizes that are tried, the largest first. Each size is the maximum number of findings listed, and the maximum
+/// number of findings that are shown with rows.
 const SIZES: [(usize, usize); 6] = [(300, 30), (300, 10), (150, 10), (50, 10), (50, 0), (0, 0)];
 
 /// The values that the template of the summary shows.
@@ -28,10 +29,10 @@ struct StepSummary<'a> {
     causes: &'a [Cause],
     /// The findings listed with one line each.
     findings: &'a [&'a FindingView<'a>],
-    /// The findings whose rows are shown.
+    /// The findings that are shown with their rows.
     detailed: Vec<&'a FindingView<'a>>,
     left_out: Option<String>,
-    /// Lines about the measurements; empty if nothing was measured, or if they do not fit.
+    /// Lines about the measurements on a GPU; empty if nothing was measured, or if the lines do not fit.
     measured: Vec<String>,
     /// The rules with findings.
     advice: Vec<&'a RuleView>,

@@ -41,7 +41,7 @@ use std::io::Write;
 
 use crate::base::error::{Error, Result};
 
-/// The least width to which reports are wrapped, in columns.
+/// The minimum width in columns to which reports are wrapped.
 const LEAST_COLUMNS: usize = 40;
 
 /// The formats of a report.
@@ -71,10 +71,10 @@ pub enum ReportFormat {
     Audit,
 }
 
-/// The style of a report for people; other formats have none.
+/// The style of a report in the format `human`; other formats ignore it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TextStyle {
-    /// True if the text has colours of a terminal.
+    /// True if the text has the colours of a terminal.
     pub colour: bool,
     /// True if only the summary line is rendered.
     pub brief: bool,
@@ -88,7 +88,7 @@ pub struct TextStyle {
 ///
 /// # Errors
 ///
-/// If a template fails, which is a bug of this program, or if the stages or the audit of a run are requested that did
+/// If a template fails, which is a bug of this program, or if the stages or the audit are requested for a run that did
 /// not compare two states.
 pub fn render(view: &ReportView<'_>, format: ReportFormat, style: TextStyle) -> Result<String> {
     Ok(match format {
@@ -108,8 +108,8 @@ pub fn render(view: &ReportView<'_>, format: ReportFormat, style: TextStyle) -> 
     })
 }
 
-/// Returns the width in columns of reports on standard output: the value of `COLUMNS`, or else the width of the
-/// terminal. `None` for a pipe, whose lines are not wrapped.
+/// Returns the width in columns for reports on standard output: the value of `COLUMNS`, or else the width of the
+/// terminal. `None` if standard output is a pipe; lines are then not wrapped.
 pub fn columns() -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let terminal = terminal_size::terminal_size_of(std::io::stdout());

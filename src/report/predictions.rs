@@ -6,21 +6,22 @@ use serde::Serialize;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, plural};
 
-/// The value of `not_asked` if the user turned predictions off; a report then has no section about them.
+/// The value of [`Predictions::not_asked`] if the user turned predictions off. The report then has no section about
+/// predictions.
 pub(crate) const NOBODY: &str = "--planner none";
 
-/// The most lines of the section about predictions.
+/// The maximum number of lines in the section about predictions.
 const LINES: usize = 8;
-/// The most lines about predictions that became errors.
+/// The maximum number of lines about predictions that became errors.
 const LOSSES: usize = 2;
 
-/// The change of predicted step times, over the versions that read changed files.
+/// The change of predicted step times on all versions that read changed files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Predictions {
-    /// The planner that made the predictions: package, version and interpreter.
+    /// The planner that made the predictions: package, version and interpreter; `None` if no planner was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planner: Option<String>,
-    /// The reason why no planner was asked.
+    /// The reason why no planner was asked; `None` if one was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_asked: Option<String>,
     /// True if two states are compared.
@@ -28,7 +29,7 @@ pub struct Predictions {
     pub compared: bool,
     /// The number of versions that read changed files.
     pub versions: usize,
-    /// The number of predicted steps on these versions.
+    /// The number of steps that are predicted on the versions that read changed files.
     pub values: usize,
     /// The number of steps whose time changed.
     pub moved: usize,
@@ -38,22 +39,22 @@ pub struct Predictions {
     pub gained: usize,
     /// The number of steps with a predicted time neither before nor after the change.
     pub unanswered: usize,
-    /// The smallest and the largest relative change of a step's time: 0.1 for 10 % longer.
+    /// The smallest and the largest relative change of a step's time: 0.1 for 10 % longer; `None` if no time changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
-    /// The number of steps with a known power, before and after the change.
+    /// The numbers of steps for which the planner reports power: before the change, then after it.
     pub power: [usize; 2],
-    /// The steps whose time changed most, one per cause, the largest factor first.
+    /// The steps whose time changed most, one step per cause. The step with the largest factor comes first.
     pub movers: Vec<PredictedMove>,
     /// The reasons why predictions became errors.
     pub losses: Vec<String>,
-    /// Remarks that concern no single step, such as operations whose time is no longer measured.
+    /// Remarks that concern several steps, such as operations whose time is no longer measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The versions for which the planner was not asked or gave no answer, with the reason.
+    /// The versions for which the planner was not asked or gave no answer, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<String>,
-    /// The reason why nothing could be predicted.
+    /// The reason why nothing could be predicted; `None` if predictions were possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
@@ -71,9 +72,9 @@ pub struct PredictedMove {
     pub before_ms: f64,
     /// The step's time after the change, in ms.
     pub after_ms: f64,
-    /// The relative change in words.
+    /// The relative change of the step's time, as text for people.
     pub change: String,
-    /// The operation whose time changed most.
+    /// The operation whose time changed most; `None` if no operation changed.
     pub because: Option<String>,
     /// The changed tables that serve the operation, with the slices that changed; `None` if no changed file explains
     /// the change.
@@ -82,13 +83,13 @@ pub struct PredictedMove {
 }
 
 impl PredictedMove {
-    /// Describes the times before and after, and the relative change.
+    /// Describes the step's times before and after the change, and the relative change.
     pub(crate) fn times(&self) -> String {
         let [before, after] = [self.before_ms, self.after_ms].map(Figure);
         format!("{before:.3} → {after:.3} ms, {}", self.change)
     }
 
-    /// Describes the operation that changed most, and the cause.
+    /// Describes the operation whose time changed most, and the cause of the change.
     pub(crate) fn reason(&self) -> String {
         let parts: Vec<&str> =
             [&self.because, &self.cause].into_iter().flatten().map(String::as_str).collect();
@@ -118,11 +119,11 @@ impl MoverRow {
 /// A line of the section about predictions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct PredictionLine {
-    /// The subject, which may contain names from data; empty if the line concerns all steps.
+    /// The step that the line is about, which may contain names from data; empty if the line concerns all steps.
     pub of: String,
-    /// The statement, without names from data.
+    /// The statement of the line, without names from data.
     pub said: String,
-    /// The reason, which may contain names from data.
+    /// The reason for the statement, which may contain names from data.
     pub because: String,
 }
 
@@ -131,7 +132,7 @@ impl PredictionLine {
         Self { said: said.to_owned(), because: because.to_owned(), ..Self::default() }
     }
 
-    /// Joins the parts of the line.
+    /// Joins the step, the statement and the reason with colons; empty parts are left out.
     pub(crate) fn text(&self) -> String {
         let parts = [&self.of, &self.said, &self.because];
         let parts: Vec<&str> =
@@ -160,7 +161,7 @@ impl Predictions {
         lines
     }
 
-    /// Returns the lines about all steps: the numbers, the lost predictions and the known power.
+    /// Returns the lines about the steps as a whole: the numbers, the lost predictions, and the steps with power.
     pub(crate) fn notes(&self) -> Vec<PredictionLine> {
         let line = PredictionLine::new;
         if let Some(why) = &self.failed {

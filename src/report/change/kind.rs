@@ -8,9 +8,9 @@ use crate::database::diff::{Class, Diff, TableDiff};
 /// The kind of a table's change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::report) enum Kind {
-    /// Keys have other latencies.
+    /// Latencies of existing keys changed.
     Remeasured,
-    /// Keys were corrected; their measurements are unchanged.
+    /// Keys were corrected; the measurements are the same.
     Rekeyed,
     /// The table is new.
     Added,

@@ -15,18 +15,18 @@ use crate::specs::measured_unit;
 /// The explanation of the columns in a summary table with ratios.
 const LEGEND: &str = "A ratio is of one key, a median in ms of one side. Common keys are on both sides. Beyond reruns: keys that differ by more than 99 % of reruns";
 
-/// The fewest keys of a slice whose median ratio ranks before the median ratios of smaller slices.
+/// Slices with fewer compared keys than this are listed after the others, because their median ratio is uncertain.
 const FEW: u64 = 10;
-/// The most slices that are named for a table with lost keys.
+/// The maximum number of slices that are named for a table with lost keys.
 const SLICES: usize = 2;
-/// The most tables with added rows that have one line per slice; more tables are summed up by version.
+/// The maximum number of tables with added rows that have one line per slice; more tables are summed up by version.
 const ALIKE: usize = 6;
-/// The most lines about new keys.
+/// The maximum number of lines about new keys.
 const NOTES: usize = 4;
-/// The most values of a key part that are listed for new keys; of more, only the smallest and the largest are shown.
+/// The maximum number of values listed per new key part. If there are more, the smallest and the largest are shown.
 const VALUES: usize = 4;
 
-/// Returns the summary tables that have rows, the most important first.
+/// Returns the summary tables with at least one row, the most important table first.
 pub fn kind_tables(diff: &Diff) -> Vec<KindTable> {
     let kinds = by_kind(diff);
     let of = |kind: Kind| kinds.get(&kind).map(Vec::as_slice).unwrap_or_default();
@@ -68,14 +68,14 @@ fn slice_text(slice: &SliceName, shared: &[bool]) -> String {
     texts.map(|((_, text), _)| text.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns true for each part of the slices' names whose text is equal in all slices.
+/// Returns one flag per part of a slice's name: true if the part has the same text in all slices.
 fn shared_parts<'s>(slices: impl Iterator<Item = &'s SliceName> + Clone) -> Vec<bool> {
     let Some(first) = slices.clone().next() else { return Vec::new() };
     let is_shared = |part| slices.clone().all(|slice| slice.get(part) == first.get(part));
     (0..first.len()).map(is_shared).collect()
 }
 
-/// Returns the summary row of a slice of a table.
+/// Creates the summary row of a slice of a table.
 fn row(of: &TableDiff, texts: &SliceName, slice: String, cells: Vec<String>) -> KindRow {
     let (place, table) = (place_text(&of.place), short(&of.table));
     KindRow { place, table, slice, cells, path: of.path.clone(), texts: texts.clone(), moved: None }
@@ -92,9 +92,9 @@ pub(in crate::report) fn significant(number: f64) -> String {
     format!("{:.digits$}", Figure(number))
 }
 
-/// The sort key of slices. Slices with common keys come first, then slices with enough changed latencies. Within these,
-/// the slices whose median changed by the largest factor come first, then those with most keys beyond noise, then those
-/// with most lost and gained keys.
+/// The sort key of slices. Slices with common keys come first, then slices with at least [`FEW`] compared latencies,
+/// then slices with the median ratio farthest from 1, then those with most keys beyond noise, then those with most lost
+/// and gained keys.
 fn slice_rank(slice: &SliceDiff) -> impl Ord + use<> {
     let latency = slice.latency.filter(|latency| !latency.is_unchanged());
     let far = latency.map_or(0.0, |latency| latency.ratio.ln().abs());
@@ -148,7 +148,7 @@ fn sliced(kind: Kind, tables: &[&TableDiff], diff: &Diff) -> KindTable {
     KindTable { kind: Some(kind), title, notes, heads, rows }
 }
 
-/// Describes the new keys of some tables, one line per set of new values; lines with most keys first.
+/// Describes new keys. Tables with the same new values share a line; lines with most keys come first.
 fn new_keys(tables: &[(&TableDiff, &ServedDiff)]) -> Vec<String> {
     let mut notes: BTreeMap<String, (u64, BTreeSet<String>)> = BTreeMap::new();
     for (table, served) in tables.iter().filter(|(_, served)| !served.rows.new.values.is_empty()) {
@@ -165,7 +165,7 @@ fn new_keys(tables: &[(&TableDiff, &ServedDiff)]) -> Vec<String> {
     notes.into_iter().take(NOTES).map(line).collect()
 }
 
-/// Describes the values of new keys: combinations as `hidden_size × topk: 4096 × 8, 7168 × 6`, others by part.
+/// Describes the values of new keys: combinations as `hidden_size × topk: 4096 × 8`, other values by key part.
 fn new_values(new: &NewKeys) -> String {
     let shown = |values: &[f64], between: &str| {
         values.iter().map(|v| Figure(*v).to_string()).collect::<Vec<_>>().join(between)
@@ -190,13 +190,13 @@ fn is_moved(slice: &SliceDiff) -> bool {
     slice.lost + slice.gained > 0 || slice.latency.is_some_and(|latency| !latency.is_unchanged())
 }
 
-/// Formats a ratio with two decimals, or below 0.1 with three significant digits.
+/// Formats a ratio with two decimals; a ratio below 0.1 has three significant digits.
 pub(in crate::report) fn times(ratio: f64) -> String {
     let digits = if ratio < 0.1 { significant(ratio) } else { format!("{:.2}", Figure(ratio)) };
     format!("×\u{a0}{digits}")
 }
 
-/// Returns the cells of a slice's row. Keys without a ratio, because a latency is 0, are counted separately.
+/// Returns the cells of a slice's row. Keys with a latency of 0 have no ratio and are counted separately.
 fn cells(slice: &SliceDiff) -> Vec<String> {
     let mut keys = match (slice.latency.map_or(0, |latency| latency.keys), slice.zeros) {
         (_, 0) => nonzero(slice.common),
@@ -222,7 +222,7 @@ fn cells(slice: &SliceDiff) -> Vec<String> {
     ]
 }
 
-/// Names a reference by the system and the version in which it differs from a table.
+/// Names the reference of a table by the reference's system and version, where they differ from the table's.
 fn reference_name(other: &Place, own: &Place) -> String {
     let parts = [(&other.system, &own.system), (&other.version, &own.version)];
     let differ = parts.into_iter().filter(|(other, own)| other != own);
@@ -240,7 +240,7 @@ fn by_place(tables: &[&TableDiff], cells: impl Fn(&[&TableDiff]) -> Vec<String>)
     places.into_iter().map(of_place).collect()
 }
 
-/// Lists the places whose keys were corrected, with the most frequent change of a value.
+/// Lists the places whose keys were corrected, each with the most frequent correction of a value.
 fn rekeyed(tables: &[&TableDiff]) -> KindTable {
     let cells = |tables: &[&TableDiff]| {
         let served = || tables.iter().filter_map(|table| table.served.as_ref());
@@ -261,7 +261,7 @@ fn rekeyed(tables: &[&TableDiff]) -> KindTable {
     KindTable { kind, title, heads: "column|keys", rows, ..KindTable::default() }
 }
 
-/// Lists the filled columns other than the latency, those with most empty cells first.
+/// Lists the filled columns other than the latency; columns with most empty cells come first.
 fn filled(tables: &[&TableDiff]) -> KindTable {
     let mut rows = Vec::new();
     for table in tables {

@@ -8,14 +8,14 @@ use crate::database::diff::SliceName;
 
 /// The width of a pull request comment in pixels, in a window of 768 pixels.
 const PAGE: usize = 700;
-/// The horizontal padding of a cell in pixels: of numbers and words, and of names in code.
+/// The horizontal padding of a cell in pixels: for plain text, then for names in the code font.
 const PADDING: [usize; 2] = [27, 40];
-/// The width of a character in tenths of a pixel: of numbers and words, and of names in code.
+/// The width of a character in tenths of a pixel: of plain text, then of names in the code font.
 const CHARACTER: [usize; 2] = [68, 72];
-/// The fewest and the most characters that are shown of a row's name.
+/// The minimum and the maximum number of characters of a row's name that are shown.
 const NAME: [usize; 2] = [16, 40];
 const TEXT: usize = 40;
-/// The columns of texts, which are left-aligned.
+/// The headings of the columns that contain text and are left-aligned.
 const TEXTS: [&str; 2] = ["column", "what answers instead"];
 
 /// The summary table of one kind of change, with the most important rows first.
@@ -25,19 +25,19 @@ pub struct KindTable {
     pub(in crate::report) kind: Option<Kind>,
     /// The title of the table.
     pub title: &'static str,
-    /// Lines about all rows, which are shown above them.
+    /// Lines about the whole table, which are shown above its rows.
     pub notes: Vec<String>,
     /// The names of the columns on one or two lines, separated by `|`.
     pub heads: &'static str,
     pub rows: Vec<KindRow>,
 }
 
-/// A row of a summary table, not yet escaped.
+/// A row of a summary table. Its texts are not escaped yet.
 #[derive(Debug, Clone, Default)]
 pub struct KindRow {
-    /// The system, backend and version, and the place of the reference if there is one.
+    /// The system, backend and version of the table, followed by those of the reference if there is one.
     pub place: String,
-    /// The table's name; empty if the row is about all tables of the place.
+    /// The table's name without `_perf`; empty if the row is about all tables of the place.
     pub table: String,
     /// The texts that name the slice; empty if the row is about a whole table.
     pub slice: String,
@@ -45,35 +45,35 @@ pub struct KindRow {
     pub cells: Vec<String>,
     /// The path of the table; empty if the row is about several tables.
     pub path: String,
-    /// The names and texts of the slice.
+    /// The parts of the slice's name, each with its text; empty if the row is about a whole table.
     pub texts: SliceName,
-    /// The median latency ratio, with the place of the reference if there is one; `None` if no latency changed.
+    /// The median latency ratio, followed by the place of the reference if there is one; `None` if no latency changed.
     pub moved: Option<String>,
 }
 
-/// A laid out summary table, with escaped texts. Empty columns are left out, and a place or table with several rows
-/// becomes a heading.
+/// A summary table that is laid out for a page, with escaped texts. Empty columns are left out, and a place or table
+/// with several rows becomes a heading.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ChangeTable {
     pub title: &'static str,
     pub notes: Vec<String>,
-    /// True if the notes describe new keys, so that they come before the rows.
+    /// True if the notes describe new keys. They are then shown before the rows.
     pub is_new: bool,
-    /// The place of all rows; empty if the rows have several places.
+    /// The system, backend and version that all rows share; empty if the rows have several places.
     pub place: String,
-    /// The names of the columns, each with true if its cells are numbers.
+    /// The names of the columns, each with a flag: true if the column contains numbers.
     pub heads: Vec<(&'static str, bool)>,
     pub lines: Vec<ChangeLine>,
     /// The number of rows that are not shown.
     pub more: usize,
 }
 
-/// A line of a laid out summary table.
+/// A line of a summary table that is laid out for a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ChangeLine {
     pub name: String,
     /// The kind of the line: `place` and `table` are headings, `slice` is a row below a heading, `row` is a row without
-    /// one.
+    /// a heading.
     pub kind: &'static str,
     pub cells: Vec<String>,
 }
@@ -91,7 +91,8 @@ impl KindRow {
 }
 
 impl KindTable {
-    /// Lays out the table in at most `most` lines, but at least one row; `None` without rows.
+    /// Lays out the first rows of the table in at most `most` lines; at least one row is shown. `None` if the table has
+    /// no rows.
     pub(crate) fn shaped(&self, most: usize) -> Option<ChangeTable> {
         let first = self.rows.first()?;
         let mut rows = &self.rows[..self.rows.len().min(most.max(1))];
@@ -135,9 +136,9 @@ impl KindTable {
     }
 }
 
-/// Returns the lines of some rows, grouped by place and table in the order in which these first occur. A line is a
-/// name, a kind, and its row unless it is a heading. A name longer than `room` characters is split into a heading and a
-/// slice.
+/// Returns the lines of some rows, grouped by place and table in the order of their first row. A line consists of a
+/// name, a kind and the row; a heading has no row. A row with a name longer than `room` characters gets a heading for
+/// the table and a line for the slice.
 fn lines(
     rows: &[KindRow],
     is_one_place: bool,

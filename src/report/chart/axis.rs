@@ -7,8 +7,9 @@ use super::spec::ChartSpec;
 use crate::database::table::{Column, Table, TableScope};
 use crate::specs::{Bucket, ColumnKind, KeyPart, measured_unit};
 
-/// Returns the columns for the x axis: the column of the chart's spec, then those of the sweep. A table without a spec
-/// is drawn along the integer column with most distinct values. Columns with too few values for a line are left out.
+/// Returns the columns for the x axis: the column of the chart's spec, then the columns of the sweep. A table without a
+/// spec is drawn along the integer column with most distinct values. Columns with too few values for a line are left
+/// out.
 pub(in crate::report) fn axes(chart: &ChartSpec, scope: &TableScope<'_>) -> Vec<String> {
     let others = scope.spec.sweep.iter().filter(|name| chart.x.as_ref() != Some(name));
     let mut axes: Vec<String> = chart.x.iter().chain(others).cloned().collect();
@@ -22,7 +23,7 @@ pub(in crate::report) fn axes(chart: &ChartSpec, scope: &TableScope<'_>) -> Vec<
     axes
 }
 
-/// Counts the distinct values of an integer column; `None` for other columns.
+/// Counts the distinct values of an integer column; `None` if the column does not have integers.
 fn distinct(table: &Table, column: &str) -> Option<usize> {
     let Column::Int { values, .. } = table.column(column)? else { return None };
     Some(values.iter().collect::<BTreeSet<_>>().len())

@@ -41,8 +41,8 @@ pub(super) fn with_font() {
     });
 }
 
-/// Sets the size of a picture in pixels, and its label `said` for screen readers. Each text is moved to the line of its
-/// tag, because a log could interpret a line that begins with a name from data as a command.
+/// Sets the size of a picture in pixels, and its label for screen readers, `said`. Each text is moved to the line of
+/// its tag, because a log could interpret a line that begins with a name from data as a command.
 pub(super) fn sized(drawn: &str, height: u32, said: &str) -> String {
     let drawn = drawn.replace(">\n", ">").replace("><", ">\n<");
     let (fine_w, fine_h) = (WIDTH * FINE, height * FINE);
@@ -58,7 +58,7 @@ pub(super) fn pixel(x: u32, y: u32) -> (i32, i32) {
     ((x * FINE) as i32, (y * FINE) as i32)
 }
 
-/// Returns the colour of the series with an index.
+/// Returns the colour of a series by its index in the chart.
 pub(super) fn colour(series: usize) -> RGBColor {
     COLOURS[series % COLOURS.len()]
 }

@@ -22,25 +22,25 @@ pub(super) struct TableChange<'a> {
 
 impl<'a> TableChange<'a> {
     /// Returns the pairs of base and head rows that serve the same key. If the key is unknown, returns the pairs of
-    /// rows that differ in measured columns only.
+    /// rows that differ only in measured columns.
     pub(crate) fn pairs(&self) -> &'a [(u32, u32)] {
         self.served.map_or(&self.rows.changed[..], |served| &served.rows.common)
     }
 }
 
-/// The quantity of a table that a chart of its change shows.
+/// The quantity that a chart of a table's change shows.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ChangedQuantity {
-    /// Latencies, if a latency changed or a key was lost.
+    /// The latencies of both states; chosen if a latency changed or a key was lost.
     Latency,
-    /// Power, if it changed but no latency or key did.
+    /// The power of both states; chosen if the power changed, but no latency or key did.
     Power,
-    /// Latencies of one state, if keys were only added or nothing changed.
+    /// The latencies of one state; chosen if keys were only added or nothing changed.
     #[default]
     Rows,
 }
 
-/// The changed rows, by the hashes of their series and slices.
+/// The changed rows, grouped by series and by slice. Both are identified by their hash.
 #[derive(Default)]
 pub(super) struct ChangedRows {
     pub kind: ChangedQuantity,
@@ -48,18 +48,19 @@ pub(super) struct ChangedRows {
     pub slices: HashMap<u64, Moved>,
 }
 
-/// The changed rows of a series or slice.
+/// A summary of the changed rows of a series or slice.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Moved {
-    /// The number of rows.
+    /// The number of changed rows.
     pub rows: usize,
-    /// The largest absolute log ratio, after over before.
+    /// The largest absolute log ratio of the values, after over before.
     pub far: f64,
 }
 
 impl ChangedRows {
-    /// Compares two states of a table: latencies and lost keys; if no latency changed, new keys; if no key was lost or
-    /// added, power.
+    /// Collects the rows that changed between two states of a table: rows with a changed latency and rows with a lost
+    /// key. If no latency changed, rows with a new key are added. If nothing is found so far, rows with changed power
+    /// are collected.
     pub(crate) fn new(
         change: TableChange<'_>,
         base: Option<&SeriesSet<'_>>,
@@ -113,8 +114,8 @@ impl ChangedRows {
     }
 }
 
-/// Returns the rows of one state whose keys the other state does not serve. If the key is unknown, `served` is `None`,
-/// and the rows in `differ` are returned.
+/// Returns the rows of one state whose keys the other state does not serve. If the key is unknown (`served` is `None`),
+/// the rows `differ` are returned.
 fn unpaired(
     served: Option<&SeriesSet<'_>>,
     differ: &[u32],

@@ -7,7 +7,7 @@ use super::change::ChangedRows;
 use super::rings::{Rings, SliceTexts};
 use super::series::SeriesSet;
 
-/// The most series in a chart, which is the number of colours that colour-blind people can distinguish.
+/// The maximum number of series in a chart, which is the number of colours that colour-blind people can distinguish.
 pub(super) const SERIES: usize = 6;
 
 /// A series that a chart may show.
@@ -15,25 +15,27 @@ pub(super) const SERIES: usize = 6;
 struct SeriesCandidate<'a> {
     /// The row numbers of the series.
     rows: &'a [usize],
-    /// The median latency in ms.
+    /// The median latency of the series in ms.
     latency: f64,
-    /// The rank of the series by [`Rings::led`], where 0 is shown first; `None` if it need not be shown.
+    /// The rank of the series by [`Rings::led`], where 0 is shown first; `None` if no finding requires the series.
     led: Option<usize>,
-    /// The number of rows that findings name.
+    /// The number of the series' rows that findings name.
     marks: usize,
-    /// The number of rows that changed.
+    /// The number of the series' rows that changed.
     moves: usize,
-    /// The largest absolute log ratio of changed rows.
+    /// The largest absolute log ratio of the series' changed rows.
     far: f64,
-    /// The index of the chart's first preference that a row meets; `None` if it does not distinguish the series.
+    /// The index of the first condition in the chart's `prefer` that a row of the series meets; `None` if no row of
+    /// the series meets one, or if every row of the table meets this condition or an earlier one.
     preference: Option<usize>,
 }
 
 impl SeriesSet<'_> {
-    /// Returns the row numbers of the series to show, from fast to slow, all of one slice. The slice is the requested
-    /// one, or else the slice of the worst row that a finding names, or else a slice that a finding names, or else the
-    /// slice with most changed rows, or else the largest. If series of the slice have named or changed rows, only these
-    /// are candidates. The series of a finding's worst row is shown even if it is in another slice.
+    /// Returns the row numbers of the series to show, sorted from fast to slow. All series are of one slice: the
+    /// requested slice, or else the slice of the worst row that a finding names, or else a slice that a finding names,
+    /// or else the slice with most changed rows, or else the largest slice. If some series of the slice have named or
+    /// changed rows, only these are candidates. The series of a finding's worst row is shown even if it is in another
+    /// slice.
     pub(super) fn choose(&self, moves: &ChangedRows, rings: &Rings) -> Vec<Vec<usize>> {
         let led = self.led(rings);
         let told = rings.slices.iter().find_map(|slice| self.of_slice(slice));
@@ -80,8 +82,8 @@ impl SeriesSet<'_> {
         (0..chosen.len()).filter(|series| self.has_texts(&chosen[*series], slice)).collect()
     }
 
-    /// Returns true if a chart along this axis has lines for the worst row that a finding names and for the slice with
-    /// most changed rows.
+    /// Returns true if the chart can draw a line through the worst row that a finding names, and a line in the slice
+    /// with most changed rows.
     pub(super) fn shows(&self, moves: &ChangedRows, rings: &Rings) -> bool {
         let worst = self.led(rings).first().is_none_or(|series| self.is_line(&self.series[series]));
         // The smallest hash decides between equal slices, because the order of the map is arbitrary.
@@ -89,21 +91,21 @@ impl SeriesSet<'_> {
         worst && most.is_none_or(|(most, _)| self.lines().any(|rows| self.slice(rows) == *most))
     }
 
-    /// Returns the hashes of the series of the rows that a chart must show, in the order of the rows.
+    /// Returns the hashes of the series that a chart must show: the series of the rows `Rings::led`, in the same order.
     fn led(&self, rings: &Rings) -> Vec<u64> {
         let mut seen = BTreeSet::new();
         let drawn = rings.led.iter().filter(|row| self.is_drawn(**row));
         drawn.map(|row| self.keys.hashes()[*row]).filter(|series| seen.insert(*series)).collect()
     }
 
-    /// Returns the hash of the longest series in a slice of the loader's key.
+    /// Returns the hash of the longest series in a slice that is given by texts of the loader's key.
     fn of_slice(&self, slice: &SliceTexts) -> Option<u64> {
         let largest = self.lines().filter(|rows| self.has_texts(rows, slice));
         let largest = largest.max_by_key(|rows| (rows.len(), Reverse(rows[0])));
         largest.map(|rows| self.keys.hashes()[rows[0]])
     }
 
-    /// Returns true if the rows of a series have the texts of a slice of the loader's key.
+    /// Returns true if the rows of a series are in a slice that is given by texts of the loader's key.
     fn has_texts(&self, rows: &[usize], slice: &SliceTexts) -> bool {
         self.loader.as_ref().is_some_and(|loader| {
             let texts: BTreeSet<(String, String)> = loader.texts(rows[0]).into_iter().collect();
@@ -132,7 +134,7 @@ impl SeriesSet<'_> {
     }
 }
 
-/// Returns the indices of at most [`SERIES`] candidates. They are chosen in this order: series that a finding needs,
+/// Returns the indices of at most [`SERIES`] candidates. They are chosen in this order: series that a finding requires,
 /// the series whose latency changed most, series with other rows that findings name, series that the chart prefers,
 /// then series spread evenly from fast to slow.
 fn pick(candidates: &[SeriesCandidate<'_>]) -> BTreeSet<usize> {

@@ -21,7 +21,7 @@ use crate::database::state::State;
 use crate::database::table::{Table, TableScope};
 use crate::findings::{Finding, Severity};
 
-/// The rules whose findings state that the latencies of a table are implausible.
+/// The rules whose findings mean that the latencies of a table are implausible.
 const IMPLAUSIBLE: [&str; 5] = [
     "below-speed-of-light",
     "far-above-bound",
@@ -40,7 +40,7 @@ pub struct Gallery<'a> {
     pub diff: &'a Diff,
     /// The findings on the head.
     pub findings: &'a [Finding],
-    /// The path and the slice that the first chart shows; `None` for no request.
+    /// The path and the slice to show in the first chart; `None` if the caller has no preference.
     pub first: Option<(&'a str, &'a SliceName)>,
 }
 
@@ -59,9 +59,9 @@ pub struct Drawing {
 }
 
 impl Gallery<'_> {
-    /// Returns charts of at most `most` changed tables, the most important first: the requested table, then tables with
-    /// new findings, then tables with most changed or lost keys, then tables with most new keys or rows. A table that
-    /// cannot be read, or has no sweep to draw along, is replaced by the next one.
+    /// Returns charts of at most `most` changed tables, in this order: the requested table, tables with new findings,
+    /// tables with most changed or lost keys, tables with most new keys or rows. A table that cannot be read, or that
+    /// has no sweep to draw along, is replaced by the next one.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl Gallery<'_> {
     }
 }
 
-/// Returns charts of at most `most` tables of a single state: the tables with the most severe findings.
+/// Returns charts of tables in a single state: of the `most` tables with the most severe findings.
 ///
 /// # Errors
 ///
@@ -170,7 +170,7 @@ pub fn curves(state: State<'_>, findings: &[Finding], most: usize) -> Result<Vec
     Ok(figures)
 }
 
-/// A state of a database, and the specs of charts with which its tables are drawn.
+/// A state of a database, and the chart specs by which its tables are drawn.
 #[derive(Clone, Copy)]
 struct Drawer<'a> {
     state: State<'a>,
@@ -198,7 +198,7 @@ impl Drawer<'_> {
     }
 }
 
-/// Appends numbers to equal names of figures, which tables in two formats or in two roots have.
+/// Appends a number to each repeated chart name. Names repeat for tables in two formats or in two roots.
 pub fn number(figures: &mut [ChartFigure]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for figure in figures {
@@ -210,7 +210,7 @@ pub fn number(figures: &mut [ChartFigure]) {
     }
 }
 
-/// Draws figures as SVG.
+/// Draws charts as SVG.
 ///
 /// # Errors
 ///

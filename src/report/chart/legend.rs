@@ -8,14 +8,14 @@ use super::scene::{ChartFigure, ChartPoint, Ring};
 use crate::base::words::plural;
 use crate::findings::Severity;
 
-/// The most characters per line of a name.
+/// The maximum number of characters per line of a series' name.
 const CHARS: usize = 34;
-/// The most lines of a name. Six names of four lines fill the first panel.
+/// The maximum number of lines of a series' name. Six names of four lines fill the first panel.
 const LINES: usize = 4;
 /// The height of a line of text in pixels.
 const LINE_HEIGHT: u32 = 14;
 
-/// Returns true if a name fits at the end of its line without being cut.
+/// Returns true if a series' name fits at the end of its line without being cut.
 pub(super) fn fits(name: &str) -> bool {
     broken(name, CHARS, LINES).iter().all(|line| !line.ends_with('…'))
 }
@@ -23,7 +23,7 @@ pub(super) fn fits(name: &str) -> bool {
 /// The end of a drawn line, and the name to write there.
 pub(super) struct End<'a> {
     pub name: &'a str,
-    /// The index of the series.
+    /// The index of the series in the chart.
     pub series: usize,
     pub at: (i32, i32),
 }
@@ -61,7 +61,8 @@ fn ring_colour(severity: Severity) -> RGBColor {
     }
 }
 
-/// Draws the legend of the rings: per rule, the number of ringed points and of rows that its findings name.
+/// Draws the legend of the rings: for each rule, the number of ringed points and the number of rows that its findings
+/// name.
 pub(super) fn draw_rings<'a>(
     root: &Area<'a>,
     figure: &ChartFigure,
@@ -83,7 +84,7 @@ pub(super) fn draw_rings<'a>(
     Ok(())
 }
 
-/// Draws a ring around a point that findings name, in the colour of the worst finding.
+/// Draws a ring around a point that findings name, in the colour of the most severe finding.
 pub(super) fn draw_ring<'a>(
     root: &Area<'a>,
     rings: &[Ring],
@@ -100,8 +101,8 @@ pub(super) fn draw_ring<'a>(
     }
 }
 
-/// Moves blocks of text so that they do not overlap, and returns the y positions of their tops. `tops` are the
-/// preferred positions.
+/// Moves blocks of text so that they do not overlap, and returns the y positions of their upper edges. `tops` contains
+/// the preferred positions.
 fn placed(tops: &[i32], heights: &[i32], rows: std::ops::Range<i32>) -> Vec<i32> {
     let mut free = rows.start;
     let mut placed: Vec<i32> = Vec::new();

@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::scene::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel, Scale};
 use super::{short, three_digits};
 
-/// The fewest points of a line.
+/// The minimum number of points of a line.
 const FEWEST: usize = 3;
-/// The most points along the axis, an even number. With more points, the labels would overlap.
+/// The maximum number of points along the axis, an even number. With more points, the labels would overlap.
 const POINTS: usize = 16;
 
 /// The colour of texts and axes, a grey that is readable on light and dark pages.
@@ -25,15 +25,15 @@ pub(crate) struct Sketch {
     pub text: String,
     /// The full name of the series.
     pub name: String,
-    /// The explanation of the grey lines.
+    /// The meaning of the grey lines, as text for the caption.
     pub greys: &'static str,
     /// True if the chart shows a change of latency, power or a metric.
     #[serde(skip)]
     pub is_change: bool,
 }
 
-/// Draws the series of a scene that shows its finding or change best; `None` if the scene has no ratios, rates or
-/// power.
+/// Draws one series of a chart: the series that shows the finding or the change best. `None` if the chart has no
+/// ratios, rates or power.
 pub(crate) fn mermaid(figure: &ChartFigure) -> Option<Sketch> {
     let (panel, line, is_change) = subject(figure)?;
     let before = panel.line(line.series, LineKind::Base);
@@ -81,8 +81,8 @@ pub(crate) fn mermaid(figure: &ChartFigure) -> Option<Sketch> {
     Some(Sketch { text, name: name.to_owned(), greys, is_change })
 }
 
-/// Returns at most [`POINTS`] points. Of more points, only the lowest and the highest in each of equal parts of the
-/// axis are kept.
+/// Returns at most [`POINTS`] points. If there are more, the axis is divided into equal parts, and only the lowest and
+/// the highest point of each part are kept.
 fn thinned<'p>(points: &[&'p ChartPoint]) -> Vec<&'p ChartPoint> {
     if points.len() <= POINTS {
         return points.to_vec();
@@ -96,9 +96,9 @@ fn thinned<'p>(points: &[&'p ChartPoint]) -> Vec<&'p ChartPoint> {
     points.chunks(points.len().div_ceil(POINTS / 2)).flat_map(of_part).collect()
 }
 
-/// Returns the line to draw, with its panel, and true if it shows a change or power. The line is the one that changed
-/// most, or else the power, or else a ringed line outside of the latency panel, or else the slowest series of the
-/// second panel. Lines of the requested slice are preferred.
+/// Returns the line to draw, its panel, and a flag: true if the line shows a change or power. The line is the line that
+/// changed most, or else the power, or else a line outside of the latency panel with a ring, or else the slowest series
+/// of the second panel. Lines of the requested slice are preferred.
 fn subject(figure: &ChartFigure) -> Option<(&Panel, &ChartLine, bool)> {
     let mut all: Vec<(usize, &Panel, &ChartLine)> = Vec::new();
     for (number, panel) in figure.panels.iter().enumerate() {
@@ -121,8 +121,8 @@ fn subject(figure: &ChartFigure) -> Option<(&Panel, &ChartLine, bool)> {
     Some((panel, line, false))
 }
 
-/// Returns the largest absolute log ratio of a line, after over before; `None` if the line has too few points or the
-/// panel does not show the state before.
+/// Returns the largest absolute log ratio between a line and the line before the change; `None` if the line has too few
+/// points or the panel does not show the state before the change.
 fn change(panel: &Panel, line: &ChartLine) -> Option<f64> {
     if line.points.len() < FEWEST {
         return None;

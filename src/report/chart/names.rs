@@ -8,11 +8,12 @@ use super::scene::SeriesName;
 use crate::database::table::{Column, Table};
 use crate::specs::KeyPart;
 
-/// The most characters of a column's name and of its value in a label. The next pair is tried if labels do not fit.
+/// The maximum number of characters of a column's name and of its value in a label. If the labels do not fit, the next
+/// pair of limits is tried.
 const ROOM: [(usize, usize); 5] = [(32, 32), (32, 24), (32, 16), (32, 10), (12, 10)];
 
-/// Names each series, given by its rows, by the columns that the parts `fixed` of the key read. Returns the columns
-/// that all series share, in words, and the names of the series.
+/// Names series by the columns that the key parts `fixed` read. `series` contains the rows of each series. Returns a
+/// text with the columns that all series share, and the names of the series.
 pub(super) fn names(
     table: &Table,
     fixed: &[KeyPart],
@@ -38,8 +39,8 @@ pub(super) fn names(
     (words(&shared, 0), names.collect())
 }
 
-/// Returns a label per series with the columns that differ. Values are cut as far as necessary, and no two labels are
-/// equal.
+/// Returns one label per series, with the columns in which the series differ. Values are shortened until the labels
+/// fit, and all labels are distinct.
 fn labels(apart: &[(&str, Vec<String>)], series: usize) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     for (of_name, of_value) in ROOM {
@@ -63,7 +64,7 @@ fn labels(apart: &[(&str, Vec<String>)], series: usize) -> Vec<String> {
     labels
 }
 
-/// Replaces the common start and the common end of long values by `…`.
+/// Replaces the start and the end that all values share by `…`, if all values are long.
 fn unlike(values: &[String]) -> Vec<String> {
     const LONG: usize = 24;
     if values.iter().any(|value| value.chars().count() <= LONG) {

@@ -12,7 +12,8 @@ use crate::database::diff::FAR;
 use crate::database::table::TableScope;
 
 impl Sides<'_> {
-    /// Returns the panel of power in W, for a change of power alone. The power limit of the first row is marked.
+    /// Returns the panel of power in W, which is drawn if only the power changed. The power limit of the first row is
+    /// marked.
     pub(crate) fn power(&self, chosen: &[Vec<usize>]) -> Panel {
         let Self { scope, head, base, beside, .. } = self;
         let limit = scope.table.column("power_limit").map(|column| column.number(chosen[0][0]));
@@ -29,8 +30,8 @@ impl Sides<'_> {
         panel
     }
 
-    /// Returns the panels that have lines: the latency; its ratio to the latency before, or else the rate; its ratio to
-    /// the latency of a peer.
+    /// Returns the panels that have lines. The first shows the latency. The second shows the ratio to the latency
+    /// before the change, or else the rate. The third shows the ratio to the latency of a peer.
     pub(crate) fn panels(&self, chosen: &[Vec<usize>]) -> Result<Vec<Panel>, ExprError> {
         let Self { axis, scope, head, beside: ChartContext { rings, peer, .. }, .. } = self;
         let none = Rings::default();
@@ -68,8 +69,8 @@ impl Sides<'_> {
         Ok(panels)
     }
 
-    /// Returns an empty panel for latency ratios, after over before. The shaded range is the noise of reruns at the
-    /// median latency.
+    /// Creates an empty panel for ratios of latencies, after over before. The shaded range is the noise of reruns at
+    /// the median latency.
     fn change(&self, chosen: &[Vec<usize>]) -> Panel {
         let mut drawn: Vec<f64> =
             chosen.iter().flatten().map(|row| self.head.latency[*row]).collect();
@@ -83,8 +84,8 @@ impl Sides<'_> {
         Panel { mark: Some(1.0), scale, band, ..Panel::named(&format!("{name}, after / before")) }
     }
 
-    /// Labels the panel of the chart's own rate, and marks the limit of the rate in the row `first`. A limit more than
-    /// ten times the largest rate is not marked.
+    /// Labels the rate panel of a chart with its own rate, and marks the limit of the rate in the row `first`. A limit
+    /// of more than ten times the largest rate is not marked.
     fn limit(&self, panel: &mut Panel, first: usize) -> Result<(), ExprError> {
         let Some(rate) = &self.axis.chart.rate else { return Ok(()) };
         let limit = rate.limit.as_ref().map(|limit| limit.numbers(self.scope)).transpose()?;
@@ -98,7 +99,8 @@ impl Sides<'_> {
     }
 }
 
-/// Returns `set` with its rows of the series to which `rows` of the head belong; `None` without such rows.
+/// Returns `set` and its rows of the same series: the series to which `rows` of the head belong. `None` without such
+/// rows.
 fn same<'s>(
     set: Option<&'s SeriesSet<'s>>,
     head: &SeriesSet<'_>,
@@ -108,7 +110,7 @@ fn same<'s>(
     Some((set, set.series.get(&head.keys.hashes()[rows[0]])?))
 }
 
-/// Divides the points of a line by those of another line, at the positions that both have.
+/// Divides the values of a line by the values of the line `over`, at the x positions that both lines have.
 fn ratios(line: &[ChartPoint], over: &[ChartPoint]) -> Vec<ChartPoint> {
     let ratio = |point: &ChartPoint| {
         let other = over.iter().find(|other| other.x == point.x)?;
@@ -117,7 +119,7 @@ fn ratios(line: &[ChartPoint], over: &[ChartPoint]) -> Vec<ChartPoint> {
     line.iter().filter_map(ratio).collect()
 }
 
-/// Returns the label of the drawn latency. If a lookup returns several latencies, this is the first.
+/// Returns the label of the drawn latency. If a lookup returns several latencies, the first one is drawn.
 fn latency_name(scope: &TableScope<'_>) -> String {
     match &scope.spec.latency[..] {
         [first, _, ..] => format!("latency of {}, ms", first.name),

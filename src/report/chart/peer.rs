@@ -1,5 +1,5 @@
-//! Finds the peer to draw with a table: the table that it copies, the reference from which its slices differ most, or
-//! the reference from which its points differ.
+//! Finds the peer to draw with a table: a table with copied rows, the reference with the largest latency ratio in a
+//! slice, or the reference that findings on points name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ pub(super) struct Peer<'a> {
 }
 
 impl<'a> Peer<'a> {
-    /// Returns the first peer that findings on a table name, or else the reference of an added table. `None` without
-    /// a peer, or if it cannot be read. References with implausible latencies are skipped.
+    /// Returns the first peer that findings on a table name, or else the reference of an added table; `None` without a
+    /// peer or if the peer cannot be read. References with implausible latencies are skipped.
     pub(crate) fn find(
         state: State<'a>,
         file: &TableFile,
@@ -50,14 +50,14 @@ impl<'a> Peer<'a> {
         Some(Self { table: table.into(), place, system, name })
     }
 
-    /// Returns the scope in which formulas of the table's spec read the peer.
+    /// Returns the peer's rows as a scope for the formulas of the table's spec.
     pub(super) fn scope<'s>(&'s self, of: &TableScope<'s>) -> TableScope<'s> {
         TableScope::new(&self.table, of.spec, self.place, self.system, of.lookups)
     }
 }
 
-/// Returns the reference from which the slices of findings differ most: the newest version of another backend, the
-/// previous version of the same backend, or the same version of a nearby system.
+/// Returns the reference with the largest latency ratio in a finding's slices: the newest version of another backend,
+/// the previous version of the same backend, or the same version of a nearby system.
 fn reference<'a>(
     state: State<'a>,
     file: &TableFile,
@@ -83,8 +83,8 @@ fn reference<'a>(
     state.catalog.table(&edition?.files.first()?.entry.path)
 }
 
-/// Returns the name of the reference from which a slice differs most, and the absolute log ratio; `None` if the
-/// evidence of the slice has no ratios.
+/// Returns the reference with the largest latency ratio in a slice, as its name and the absolute log ratio; `None` if
+/// the evidence of the slice has no ratios.
 pub(super) fn farthest(evidence: &SliceEvidence) -> Option<(String, f64)> {
     let (_, figure) = &evidence.figure;
     let ratios = figure.as_object()?.iter();

@@ -7,12 +7,12 @@ use super::peer::farthest;
 use super::scene::{LineKind, Panel, Ring};
 use crate::findings::Finding;
 
-/// The most rows of a finding that a chart is chosen to show.
+/// The maximum number of rows per finding that influence which series a chart shows.
 const PRIORITY_RULES: usize = 16;
-/// The most rings of a rule in a chart; more would hide the lines.
+/// The maximum number of rings per rule in a chart; more rings would hide the lines.
 const RINGED: usize = 10;
 
-/// A slice of a table: the texts of its key by name.
+/// A slice of a table: the text of each of its key parts, by the part's name.
 pub(super) type SliceTexts = BTreeMap<String, String>;
 
 /// The rows of a table that findings name.
@@ -20,11 +20,12 @@ pub(super) type SliceTexts = BTreeMap<String, String>;
 pub(crate) struct Rings {
     /// The rules whose findings name rows, those with errors first.
     pub(in crate::report) rules: Vec<Ring>,
-    /// Indices in `rules`, by row.
+    /// The rules whose findings name a row, as indices of `rules`, by row number.
     by_row: BTreeMap<usize, Vec<usize>>,
-    /// The rows that a chart shows before others: first the worst row of each finding, then the second worst of each.
+    /// The rows that a chart shows with priority: first the worst row of each finding, then the second worst row of
+    /// each finding, and so on.
     pub(in crate::report) led: Vec<usize>,
-    /// The slices that findings compare with a peer without naming rows, those that differ most first.
+    /// The slices that findings compare with a peer without naming rows. Slices that differ most come first.
     pub(super) slices: Vec<SliceTexts>,
     /// The requested slice, which takes precedence over findings; `None` for any slice.
     pub(super) asked: Option<SliceTexts>,
@@ -78,13 +79,13 @@ impl Rings {
         })
     }
 
-    /// Returns the rings around a row, as indices of `rules`.
+    /// Returns the rules whose findings name a row, as indices of `rules`.
     pub(in crate::report) fn of(&self, row: usize) -> &[usize] {
         self.by_row.get(&row).map_or(&[], Vec::as_slice)
     }
 
-    /// Removes all but the first rings of each rule from a chart. Rings around rows that differ most from the served
-    /// row at their position come first, then those in the order of `led`.
+    /// Keeps at most [`RINGED`] rings of each rule in a chart. Rings are kept first around rows that differ most from
+    /// the served row at the same x position, then in the order of `led`.
     pub(super) fn thin(&self, panels: &mut [Panel]) {
         let mut ringed: Vec<(f64, usize, usize)> = Vec::new();
         let latency = panels.first();
@@ -113,7 +114,7 @@ impl Rings {
         }
     }
 
-    /// Returns the ringed rows.
+    /// Returns the numbers of the ringed rows.
     pub(super) fn rows(&self) -> impl Iterator<Item = usize> {
         self.by_row.keys().copied()
     }

@@ -16,7 +16,8 @@ pub struct ChartFigure {
     pub subtitle: String,
     /// The label of the x axis.
     pub x: String,
-    /// The indices of the series in the requested slice; empty without a request or such a series.
+    /// The indices of the series in the requested slice; empty if no slice is requested or the slice has no series
+    /// here.
     pub asked: Vec<usize>,
     /// The names of the series, by index. A series has one colour in all panels.
     pub series: Vec<SeriesName>,
@@ -29,9 +30,9 @@ pub struct ChartFigure {
 /// The name of a series.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeriesName {
-    /// The columns in which the series differs from the others of the chart, shortened.
+    /// The columns in which the series differs from the other series of the chart, shortened.
     pub label: String,
-    /// All columns that are constant along the series.
+    /// The full name: all columns that are constant along the series, with their values.
     pub whole: String,
 }
 
@@ -49,7 +50,7 @@ pub struct Ring {
     pub name: String,
     /// The worst severity of the rule's findings.
     pub severity: Severity,
-    /// The number of rows that the findings name, drawn or not.
+    /// The number of rows that the rule's findings name, whether the chart shows these rows or not.
     pub rows: usize,
 }
 
@@ -90,12 +91,12 @@ impl Panel {
 /// The kind of a y axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
-    /// Logarithmic.
+    /// A logarithmic y axis.
     Log,
-    /// Linear from zero.
+    /// A linear y axis that starts at zero.
     Linear,
-    /// Ratios, after over before, with the factor by which reruns differ. Linear from zero unless a ratio is large. The
-    /// range of reruns is shaded.
+    /// A y axis for ratios, after over before, with the factor by which reruns differ. The axis is linear and starts at
+    /// zero, or logarithmic if a ratio is large. The range of reruns is shaded.
     Change(f64),
 }
 
@@ -113,24 +114,25 @@ pub struct ChartLine {
 /// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineKind {
-    /// The served rows of the table.
+    /// The served rows of the table, after the change if there is one.
     Head,
     /// The served rows of the table before the change.
     Base,
     /// The served rows of a peer.
     Peer,
-    /// Rows that are not served, because the loader serves another row with their key. They are drawn as single points.
+    /// Rows that the loader does not serve, because it serves another row with the same key. They are drawn as single
+    /// points.
     Copies,
     /// The speed-of-light bound.
     Bound,
-    /// The values of perfect scaling from the first point on.
+    /// A dotted line of computed values: perfect scaling from the first point, or the median of all points.
     Ideal,
-    /// Single points, which are not connected.
+    /// Single points without a connecting line.
     Points,
 }
 
 impl LineKind {
-    /// Returns true if the line is a limit and not a measurement.
+    /// Returns true if the line shows computed values, such as a bound, and not measurements.
     pub(super) fn is_limit(self) -> bool {
         matches!(self, Self::Bound | Self::Ideal)
     }
@@ -145,7 +147,7 @@ pub struct ChartPoint {
     pub y: f64,
     /// The row number of a ringed point; `None` for other points.
     pub row: Option<usize>,
-    /// The rings around the point, as indices in [`ChartFigure::rings`].
+    /// The rings around the point, as indices of [`ChartFigure::rings`].
     pub rings: Vec<usize>,
 }
 

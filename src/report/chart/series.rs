@@ -10,9 +10,9 @@ use crate::database::served::rows::{has_key, served_rows};
 use crate::database::table::{Keys, Table, TableScope};
 use crate::specs::KeyPart;
 
-/// The fewest points of a line.
+/// The minimum number of points of a line.
 pub(in crate::report) const POINTS: usize = 3;
-/// The most rows of a series that are drawn although the loader does not serve them.
+/// The maximum number of rows per series that are drawn although the loader does not serve them.
 const COPIES: usize = 200;
 
 /// The loader's use of a row.
@@ -20,13 +20,13 @@ const COPIES: usize = 200;
 pub(in crate::report) enum RowUse {
     /// The loader serves the row.
     Served = 0,
-    /// The loader serves another row of the same key.
+    /// The loader serves another row with the same key.
     Copy = 1,
     /// The loader does not read the row.
     Unread = 2,
 }
 
-/// A table's rows by series, with the values that charts show.
+/// The rows of a table, grouped by series, with the values that charts show.
 pub(in crate::report) struct SeriesSet<'a> {
     pub x: Vec<f64>,
     /// The key parts that are constant along a series.
@@ -36,7 +36,7 @@ pub(in crate::report) struct SeriesSet<'a> {
     /// The loader's key; `None` if unknown.
     pub(super) loader: Option<Keys<'a>>,
     pub uses: Vec<RowUse>,
-    /// The row numbers of each series in file order, by the hash of the parts in `keys`.
+    /// The row numbers of each series in file order. The map's key is the hash of the key parts `keys`.
     pub series: HashMap<u64, Vec<usize>>,
     /// The latency of each row in ms.
     pub latency: Vec<f64>,
@@ -45,7 +45,8 @@ pub(in crate::report) struct SeriesSet<'a> {
     pub rate: Vec<f64>,
     /// The power of each row in W; NaN if it was not read.
     pub(super) power: Vec<f64>,
-    /// The index of the chart's first preference that each row meets, or the number of preferences if it meets none.
+    /// For each row, the index of the first condition in the chart's `prefer` that the row meets, or the number of
+    /// conditions if it meets none.
     pub preferred: Vec<usize>,
 }
 
@@ -105,7 +106,7 @@ impl<'a> SeriesSet<'a> {
         self.series.values().map(Vec::as_slice).filter(|rows| self.is_line(rows))
     }
 
-    /// Returns the hash of a series' slice.
+    /// Returns the hash of the slice to which a series belongs.
     pub(super) fn slice(&self, rows: &[usize]) -> u64 {
         self.panels.hashes()[rows[0]]
     }
@@ -121,12 +122,12 @@ impl<'a> SeriesSet<'a> {
         self.uses[row] == RowUse::Served
     }
 
-    /// Returns true if logarithmic axes can show a row.
+    /// Returns true if logarithmic axes can show a row: its x value and its latency are positive and finite.
     pub(super) fn is_drawn(&self, row: usize) -> bool {
         is_drawn(self.x[row]) && is_drawn(self.latency[row])
     }
 
-    /// Describes the number of chosen series and of all series in the slice.
+    /// Describes how many series are shown, such as `6 of 40 series`.
     pub(super) fn shown(&self, chosen: &[Vec<usize>]) -> String {
         let slices: BTreeSet<u64> = chosen.iter().map(|rows| self.slice(rows)).collect();
         let shown = chosen.len();
@@ -180,7 +181,7 @@ pub(super) fn is_served(scope: &TableScope<'_>, table: &Table) -> bool {
     !spec.inferred && !spec.key.is_empty() && has_key(&scope)
 }
 
-/// Returns true if a logarithmic axis can show a value.
+/// Returns true if a logarithmic axis can show a value: it is positive and finite.
 fn is_drawn(value: f64) -> bool {
     value > 0.0 && value.is_finite()
 }
@@ -202,14 +203,14 @@ fn uses(scope: &TableScope<'_>, loader: &Keys<'_>) -> Result<Vec<RowUse>, ExprEr
     Ok(uses)
 }
 
-/// Marks the first row at each position of a series as served. This is for tables without a known key.
+/// Marks the first row at each x position of a series as served. This is used for tables without a known key.
 fn first_at_each_place(keys: &Keys<'_>, x: &[f64]) -> Vec<RowUse> {
     let mut seen = HashSet::new();
     let places = keys.hashes().iter().zip(x).map(|(series, x)| (*series, x.to_bits()));
     places.map(|at| if seen.insert(at) { RowUse::Served } else { RowUse::Copy }).collect()
 }
 
-/// Returns the values of all rows.
+/// Returns the values of a formula for all rows of a table.
 fn all(values: &Vals<'_, f64>, rows: usize) -> Vec<f64> {
     (0..rows).map(|row| values.get(row)).collect()
 }

@@ -8,20 +8,20 @@ use crate::base::error::Result;
 use crate::base::expr::Expr;
 use crate::specs::Library;
 
-/// The spec of a table's charts. Missing values are taken from the table's spec.
+/// The chart spec of a table. A field that is not given is derived from the table's spec.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChartSpec {
     /// The column of the x axis; `None` for the first column of the sweep that varies.
     #[serde(default)]
     pub x: Option<String>,
-    /// The columns that define a slice; `None` for all texts. A chart shows one slice.
+    /// The columns that define a slice; `None` for all columns of names and flags in the key. A chart shows one slice.
     #[serde(default)]
     pub panel: Option<Vec<String>>,
-    /// Conditions on rows. Series with such rows are preferred, in the order of the conditions.
+    /// Conditions on rows. A series with a row that meets a condition is preferred; earlier conditions take precedence.
     #[serde(default)]
     pub prefer: Vec<Expr>,
-    /// The rate in the second panel; `None` for the fraction of the bound that is reached.
+    /// The rate in the second panel; `None` to show the speed-of-light bound divided by the latency.
     #[serde(default)]
     pub rate: Option<Rate>,
 }
@@ -34,7 +34,7 @@ pub struct Rate {
     pub name: String,
     /// The formula for the rate of a row.
     pub value: Expr,
-    /// The formula for the largest rate that the machine allows.
+    /// The formula for the largest rate that the machine allows; `None` for no limit.
     #[serde(default)]
     pub limit: Option<Expr>,
 }

@@ -24,14 +24,14 @@ const OTHER: u32 = 230;
 const HEAD: u32 = 40;
 /// The height of a line below the title in pixels.
 const LINE: u32 = 18;
-/// The most characters of a line below the title.
+/// The maximum number of characters per line below the title.
 const LINE_CHARS: usize = 116;
-/// The most lines of the subtitle.
+/// The maximum number of lines of the subtitle.
 const SUBTITLE: usize = 4;
 /// The largest ratio on a linear axis. With larger ratios, the axis is logarithmic, since small ratios would form a
 /// flat line.
 const LINEAR: f64 = 4.0;
-/// The largest factor between the ends of a logarithmic axis; smaller values are not shown.
+/// The largest ratio between the ends of a logarithmic axis. Values below this range are not shown.
 const DECADES: f64 = 1e4;
 
 /// Draws a scene as SVG, with escaped texts. If a page contains the SVG inline, points show their values on hover.
@@ -55,7 +55,7 @@ pub fn svg(figure: &ChartFigure) -> Result<String> {
     Ok(sized(&drawn, height, &said).replacen("</svg>", &end, 1))
 }
 
-/// Draws the title, the lines `said` of the subtitle, and the panels below the head.
+/// Draws the title, the lines `said` of the subtitle, and below them the panels.
 fn paint<'a>(
     figure: &ChartFigure,
     said: &[String],
@@ -92,7 +92,7 @@ struct Painter<'f, 'a> {
     root: &'f Area<'a>,
     x: (f64, f64),
     ticks: Vec<f64>,
-    /// The series whose names are drawn.
+    /// The series whose names are already drawn, by index.
     named: BTreeSet<usize>,
     hovers: &'f mut String,
 }
@@ -189,8 +189,8 @@ impl<'a> Painter<'_, 'a> {
         draw_ends(self.root, ends, chart.plotting_area().get_pixel_range().1)
     }
 
-    /// Adds an invisible circle to a point. Under the pointer, it shows the series, the values and the findings of the
-    /// point.
+    /// Adds an invisible circle around a point. If the pointer is over it, a tooltip shows the series, values and
+    /// findings.
     fn hover(&mut self, panel: &Panel, line: &ChartLine, point: &ChartPoint, (x, y): (i32, i32)) {
         let figure = self.figure;
         let state = match line.kind {

@@ -82,7 +82,7 @@ impl Axis<'_> {
     }
 }
 
-/// Both states of a table along an axis, and the rows that changed between them.
+/// Both states of a table, grouped in series along an axis, and the rows that changed between the states.
 pub(super) struct Sides<'a> {
     pub axis: &'a Axis<'a>,
     pub scope: &'a TableScope<'a>,
@@ -120,7 +120,7 @@ impl Sides<'_> {
         }))
     }
 
-    /// Describes the series shown and the meaning of the kinds of lines.
+    /// Describes how many series are shown, and what each kind of line means.
     fn subtitle(&self, panels: &[Panel], chosen: &[Vec<usize>]) -> String {
         let has = |kind| panels[0].lines.iter().any(|line| line.kind == kind);
         let is_change = |panel: &Panel| matches!(panel.scale, Scale::Change(_));

@@ -1,9 +1,11 @@
 //! The ranges and tick marks of logarithmic axes.
 
-/// The factor by which limits, such as bounds, may extend the range of an axis. Farther limits would flatten the lines.
+/// The maximum factor by which a limit, such as a bound, extends the range of an axis. Limits farther away would
+/// flatten the lines.
 const BEYOND: f64 = 3.0;
 
 /// Returns the smallest and the largest positive value. If there is only one value, returns a range around it.
+/// Without a positive value, returns a default range.
 pub(super) fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
     if high <= 0.0 || !low.is_finite() {
@@ -15,16 +17,16 @@ pub(super) fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
 }
 
-/// Returns the range of measured values, extended to the limits that are at most [`BEYOND`] times outside of it.
+/// Extends the range of measured values to the limits that are at most a factor of [`BEYOND`] outside of it.
 pub(super) fn extended((low, high): (f64, f64), limits: impl Iterator<Item = f64>) -> (f64, f64) {
     let near = limits.filter(|limit| (low / BEYOND..=high * BEYOND).contains(limit));
     near.fold((low, high), |(l, h), v| (l.min(v), h.max(v)))
 }
 
-/// Returns tick marks at the positions of points, such as 1, 2, 4 and 8 GPUs. If their labels do not fit, returns round
-/// values.
+/// Returns tick marks at the positions of the points, such as 1, 2, 4 and 8 GPUs. If the labels of these ticks do not
+/// fit, returns ticks at round values.
 pub(super) fn at_points(mut places: Vec<f64>, range: (f64, f64)) -> Vec<f64> {
-    /// The least distance between two labels, as a fraction of the axis.
+    /// The minimum distance between two labels, as a fraction of the axis.
     const LEAST_GAP: f64 = 1.0 / 12.0;
     places.sort_by(f64::total_cmp);
     places.dedup();
@@ -33,8 +35,8 @@ pub(super) fn at_points(mut places: Vec<f64>, range: (f64, f64)) -> Vec<f64> {
     if fits { places } else { ticks(range) }
 }
 
-/// Returns tick marks within a range: powers of ten; with 2 and 5 if there are few of these; with all digits if there
-/// still are few.
+/// Returns tick marks within a range: powers of ten. If these are few, their multiples by 2 and 5 are added; if the
+/// ticks are still few, the multiples by all digits.
 pub(super) fn ticks(range: (f64, f64)) -> Vec<f64> {
     const FEW: usize = 4;
     const DIGITS: [f64; 10] = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
@@ -43,7 +45,7 @@ pub(super) fn ticks(range: (f64, f64)) -> Vec<f64> {
     enough.unwrap_or_else(|| decades(range, &DIGITS))
 }
 
-/// Returns the multiples of powers of ten by `digits` that are within the range.
+/// Returns the products of `digits` and powers of ten that are within the range.
 fn decades((low, high): (f64, f64), digits: &[f64]) -> Vec<f64> {
     let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
     let all = decades.flat_map(|decade| digits.iter().map(move |d| d * 10f64.powi(decade)));

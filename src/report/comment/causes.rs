@@ -11,10 +11,10 @@ use crate::report::run::{farthest, urgency};
 use crate::report::view::ReportView;
 use crate::report::view::finding::FindingView;
 
-/// The number of words of a message by which a cause is recognised.
+/// The maximum number of words at the start of a message that identify a cause.
 const WORDS: usize = 5;
 
-/// Words of a message that depend on a number or on its precision, so they do not identify a cause.
+/// Words of a message that depend on a number or on its precision. They do not identify a cause.
 const OF_NUMBERS: [&str; 2] = ["about", "have"];
 
 /// The findings of one rule and severity that share a cause, over all versions.
@@ -24,17 +24,17 @@ pub(super) struct CauseSection<'a> {
     rule: &'a str,
     /// The backend and version, or the number of versions; empty if the findings concern no backend.
     place: String,
-    /// The number of findings and of the rows that they concern, in words.
+    /// The number of findings, and the number of rows that they concern, as text for people.
     extent: String,
     /// The finding whose worst row differs most.
     pub example: &'a FindingView<'a>,
-    /// The paths shown, of the worst findings first.
+    /// The paths that are shown; the paths of the worst findings come first.
     pub paths: Vec<&'a str>,
-    /// The number of paths that are not shown.
+    /// The number of the cause's paths that are not shown.
     pub rest: usize,
-    /// True if the cause is shown as a block; false if it is shown as one line.
+    /// True if the cause is shown as a block, false if it is shown as a single line.
     pub block: bool,
-    /// The example rows of the finding; empty if there is no room.
+    /// The rows of the example finding as lines of text; empty if there is no room.
     pub lines: Vec<&'a str>,
     /// The advice of the rule; empty if an earlier cause of the same rule shows it.
     pub instead: &'a str,
@@ -62,7 +62,8 @@ pub(super) fn causes<'a>(view: &'a ReportView<'a>) -> Vec<CauseSection<'a>> {
     sections.collect()
 }
 
-/// Returns the first words of a message that are neither names nor numbers. Messages with the same words share a cause.
+/// Returns the first words of a message that are neither names nor numbers. Messages for which these words agree share
+/// a cause.
 fn words(message: &str) -> Vec<&str> {
     let (start, _) = message.split_once(": ").unwrap_or((message, ""));
     let plain = |word: &&str| word.bytes().all(|b| b.is_ascii_lowercase());
@@ -70,7 +71,7 @@ fn words(message: &str) -> Vec<&str> {
     plain.filter(|word| word.len() > 3 && !OF_NUMBERS.contains(word)).take(WORDS).collect()
 }
 
-/// Names the version that some findings concern, or counts the versions.
+/// Returns the backend and version if the findings concern only one, or else the number of versions.
 fn place(group: &[&FindingView<'_>]) -> String {
     let place = |f: &FindingView<'_>| [&*f.backend, &*f.version].join(" ").trim().to_owned();
     let places: BTreeSet<String> = group.iter().map(|f| place(f)).collect();
@@ -81,7 +82,7 @@ fn place(group: &[&FindingView<'_>]) -> String {
 }
 
 impl<'a> CauseSection<'a> {
-    /// Sums up the findings of a cause, the worst first; `None` without findings.
+    /// Sums up the findings of a cause, which are sorted with the worst first; `None` if there are no findings.
     fn new(
         view: &ReportView<'_>,
         rule: &'a str,
@@ -114,14 +115,14 @@ impl<'a> CauseSection<'a> {
         self.example.raw.severity == Severity::Error
     }
 
-    /// Returns the rule and the first step of its advice; `None` if an earlier cause of the rule shows it, or the rule
-    /// has none.
+    /// Returns the rule's id and the first step of its advice; `None` if an earlier cause of the same rule shows the
+    /// advice, or the rule has no advice.
     pub(crate) fn first_step(&self) -> Option<(&'a str, &'a str)> {
         let step = self.instead.split_once(". ").map_or(self.instead, |(first, _)| first);
         (!step.is_empty()).then_some((self.rule, step.trim_end_matches('.')))
     }
 
-    /// Limits the number of paths shown, to at least one.
+    /// Limits the number of shown paths to `paths`, but to at least one.
     pub(crate) fn limit(&mut self, paths: usize) {
         let shown = self.paths.len().min(paths.max(1));
         self.rest += self.paths.len() - shown;

@@ -1,4 +1,4 @@
-//! The parts of a pull request comment that are not in its report.
+//! Contents of a pull request comment that are not part of the report.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::report::chart::ChartFigure;
 
-/// The parts of a comment that are not in the report.
+/// Contents of a pull request comment that are not part of the report.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extras<'a> {
     /// Charts of the tables that changed most.
@@ -26,8 +26,8 @@ pub struct Smoke {
     pub command: String,
     /// True if the command exited with 0.
     pub passed: bool,
-    /// The exit status in words.
+    /// The exit status of the command, as text for people.
     pub ended: String,
-    /// The end of standard output and standard error, interleaved as printed.
+    /// The end of the command's standard output and standard error, interleaved as printed.
     pub output: String,
 }

@@ -13,17 +13,17 @@ use crate::report::view::ReportView;
 
 const TEMPLATE: &str = include_str!("../../../charts/comment.md.j2");
 
-/// The length that a reviewer is expected to read, in bytes; most comments fit.
+/// The length in bytes that a reviewer is expected to read. Most comments are at most this long.
 const READ: usize = 8_000;
 
-/// The largest length of any comment, in bytes. GitHub accepts 65,536.
+/// The maximum length of a comment in bytes. GitHub accepts 65,536.
 const LONGEST: usize = 16_000;
 
 /// The number of charts drawn in the comment itself.
 pub const SKETCHES: usize = 1;
 
-/// The sizes that are tried for a comment, the largest first. Sizes before [`FORCED`] must fit into [`READ`], the
-/// others into [`LONGEST`]. Every size shows all causes before a second path of any cause.
+/// The sizes that are tried for a comment, the largest first. Sizes before [`FORCED`] must fit into [`READ`], later
+/// sizes into [`LONGEST`]. Every size shows one path of every cause before it shows a second path of any cause.
 const SIZES: [Size; 7] = [
     size([20, 5, 100, 10, 6, 40, 1, 100]),
     size([10, 3, 100, 10, 6, 15, 1, 40]),
@@ -34,12 +34,12 @@ const SIZES: [Size; 7] = [
     size([1, 0, 0, 3, 1, 0, 0, 0]),
 ];
 
-/// Creates a size from its limits, in the order of its fields.
+/// Creates a size from its limits, which are given in the order of the fields.
 const fn size([paths, rows, blocks, slices, movers, listed, sketches, output]: [usize; 8]) -> Size {
     Size { paths, rows, blocks, slices, movers, listed, sketches, output }
 }
 
-/// The index of the first size that is only used if a comment would exceed [`LONGEST`].
+/// The index of the first size that is used only if all earlier sizes exceed [`LONGEST`].
 const FORCED: usize = 4;
 
 /// Renders the comment of a report: the verdict, new errors, the summary tables of the change, new warnings,

@@ -1,4 +1,4 @@
-//! Fills the sections of the comment from the report's view, cut to a size.
+//! Fills the sections of the pull request comment from the report's view, limited to a size.
 
 use std::collections::BTreeMap;
 
@@ -17,34 +17,34 @@ use crate::report::view::ReportView;
 use crate::report::view::changes::{FileView, TableView};
 use crate::report::view::kinds::KindLine;
 
-/// The most fingerprints in a comment; with separators they take at most 2 kB.
+/// The maximum number of fingerprints in a comment. With separators, they take at most 2 kB.
 const FINGERPRINTS: usize = 200;
 
-/// The limits for each section of the comment.
+/// The limits for the sections of a comment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size {
-    /// The most paths per cause.
+    /// The maximum number of paths per cause.
     pub paths: usize,
-    /// The most example rows of a cause.
+    /// The maximum number of example rows per cause.
     pub rows: usize,
-    /// The most causes with a block of their own.
+    /// The maximum number of causes that are shown as a block.
     pub blocks: usize,
-    /// The most lines in each summary table of the change.
+    /// The maximum number of lines in each summary table of the change.
     pub slices: usize,
-    /// The most steps in the table of predictions.
+    /// The maximum number of steps in the table of predictions.
     pub movers: usize,
-    /// The most items of a list of tables, files or charts; a longer list is left out completely.
+    /// The maximum number of items in a list of tables, files or charts. A longer list is left out completely.
     pub listed: usize,
-    /// The most charts as Mermaid text.
+    /// The maximum number of charts as Mermaid text.
     pub sketches: usize,
-    /// The most lines of the smoke command's output.
+    /// The maximum number of lines of the smoke command's output.
     pub output: usize,
 }
 
-/// The number of causes listed in each section.
+/// The maximum number of causes listed for errors, and for warnings.
 const GLANCE: usize = 10;
 
-/// The most rules whose first step of advice is part of the decision.
+/// The maximum number of rules whose first step of advice is part of the decision.
 const STEPS: usize = 2;
 
 /// The values that the template of the comment shows.
@@ -55,23 +55,23 @@ pub(super) struct Sections<'a> {
     decision: String,
     /// A note about files that override embedded rules.
     notes: Option<String>,
-    /// One line per kind of change.
+    /// The numbers of changed tables, as one line per kind of change.
     kinds: &'a [KindLine],
     /// Lines about changed attributes, facts, settings and versions.
     remarks: &'a [String],
     /// The summary tables of the change, one per kind of change that has rows.
     kind_tables: Vec<ChangeTable>,
-    /// The class of the change, the numbers of changed tables, rows and files, and the changed columns.
+    /// The class of the change, the numbers of changed tables, rows and files, and the names of the changed columns.
     numbers: Option<&'a str>,
-    /// Lines about all predicted step times.
+    /// Lines about the predicted step times as a whole.
     predictions: Vec<PredictionLine>,
-    /// The steps whose predicted time changed most.
+    /// The steps whose predicted time changed most, as rows of a table.
     movers: Vec<MoverRow>,
-    /// The number of causes listed in each section.
+    /// The maximum number of causes listed for errors, and for warnings.
     glance: usize,
-    /// The causes of new errors.
+    /// The causes of the new errors.
     errors: Vec<CauseSection<'a>>,
-    /// The causes of new warnings.
+    /// The causes of the new warnings.
     warnings: Vec<CauseSection<'a>>,
     /// A line about findings that the change repaired.
     repaired: Option<&'a str>,
@@ -80,12 +80,12 @@ pub(super) struct Sections<'a> {
     files: Vec<&'a FileView>,
     /// Charts as Mermaid text, which GitHub draws.
     sketches: Vec<Sketch>,
-    /// The names of the chart files.
+    /// The names of the chart files; empty if no chart files were written.
     charts: Vec<&'a str>,
     smoke: Option<&'a Smoke>,
     /// The last lines of the smoke command's output, which usually show the reason of a failure.
     output: Vec<&'a str>,
-    /// One line per section that did not fit.
+    /// Lines about contents that are left out here and that the JSON report has.
     left_out: Vec<String>,
     /// The first eight characters of the fingerprints of new errors and warnings, by which the next comment recognises
     /// them.
@@ -93,7 +93,7 @@ pub(super) struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    /// Fills the sections from a report, and cuts each to a size.
+    /// Fills the sections from a report, and limits each section to its part of `size`.
     pub(crate) fn new(view: &'a ReportView<'a>, extras: Extras<'a>, size: Size) -> Self {
         let changes = view.changes.as_ref();
         let all = changes.iter().flat_map(|c| &c.tables);
@@ -155,13 +155,14 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// Lists the first eight characters of the fingerprints of new errors and warnings, the worst first.
+/// Lists the first eight characters of the fingerprints of new errors and warnings. Those of the worst findings come
+/// first.
 fn fingerprints(view: &ReportView<'_>) -> Vec<String> {
     let worst = view.worst_first().into_iter().filter(|f| f.raw.severity != Severity::Info);
     worst.take(FINGERPRINTS).map(|f| f.raw.fingerprint()[..8].to_owned()).collect()
 }
 
-/// Lines that list the contents which only the JSON report has.
+/// Lines about contents of which the comment shows nothing and which only the JSON report has.
 #[derive(Default)]
 struct LeftOut(Vec<String>);
 
@@ -172,7 +173,8 @@ impl LeftOut {
         }
     }
 
-    /// Returns a list unchanged, or empty if it has more than `most` items.
+    /// Returns a list unchanged if it has at most `most` items. A longer list is replaced by an empty one and by a line
+    /// about the items left out, which are called `what`.
     fn keep<T>(&mut self, all: Vec<T>, most: usize, what: &str) -> Vec<T> {
         if all.len() <= most {
             return all;
@@ -182,14 +184,14 @@ impl LeftOut {
     }
 }
 
-/// Joins the first steps of advice for the causes that `is_meant` selects, for at most [`STEPS`] rules.
+/// Joins the first steps of advice of at most [`STEPS`] rules. Only the causes that `is_meant` selects count.
 fn steps(causes: &[CauseSection<'_>], is_meant: impl Fn(&CauseSection<'_>) -> bool) -> String {
     let steps = causes.iter().filter(|cause| is_meant(cause)).filter_map(CauseSection::first_step);
     let steps = steps.take(STEPS).map(|(rule, step)| format!("{rule}: {step}."));
     steps.collect::<Vec<_>>().join(" ")
 }
 
-/// States in one line whether the run blocks a merge, in agreement with the exit code, and the required action.
+/// Returns the decision in one line: whether the run blocks the merge, in agreement with the exit code, and what to do.
 fn decision(view: &ReportView<'_>, extras: &Extras<'_>, causes: &[CauseSection<'_>]) -> String {
     let failing = view.raw.findings.iter().filter(|f| view.outcome.fails(f));
     let mut counts: BTreeMap<Severity, usize> = BTreeMap::new();
@@ -229,7 +231,7 @@ fn decision(view: &ReportView<'_>, extras: &Extras<'_>, causes: &[CauseSection<'
     }
 }
 
-/// Describes why a run is inconclusive, with the remedy.
+/// Describes why a run is inconclusive, and how to fix this.
 fn not_compared(view: &ReportView<'_>) -> String {
     let unread = view.changes.as_ref().and_then(|changes| changes.unread.as_deref());
     let advice = unread.and_then(|line| line.find(". ").map(|at| &line[at..])).unwrap_or_default();

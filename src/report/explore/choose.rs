@@ -10,39 +10,39 @@ use crate::base::words::{count, plural};
 use crate::database::table::TableScope;
 use crate::report::chart::{POINTS, Rings, RowUse, SeriesSet};
 
-/// The rows chosen for a page, and the counts of rows and series left out.
+/// The rows chosen for a page, and the numbers of rows and series that are left out.
 #[derive(Default)]
 pub(super) struct ChosenRows {
-    /// The row numbers of each side, grouped by series.
+    /// The row numbers of each side, in the order of the page's sides. Rows of the same series are adjacent.
     pub rows: Vec<Vec<usize>>,
-    /// The series that the page shows first, as the index of its side and the number of one of its rows.
+    /// A row of the series that the page shows first, as the index of the row's side and the row number.
     pub first: Option<(usize, usize)>,
-    /// The number of series on the page.
+    /// The number of series that the page contains.
     series: usize,
-    /// The number of series in all tables of the page.
+    /// The number of series that the page could contain.
     of: usize,
     /// The number of head rows without a positive finite latency, which a logarithmic axis cannot
     /// show.
     untimed: usize,
     /// The number of head rows that the loader does not read.
     unread: usize,
-    /// The number of rows left out of a series that is too long for a page.
+    /// The number of rows left out of the first series because the series is too long for a page.
     thinned: usize,
 }
 
 /// A series that may be shown on the page.
 #[derive(Default)]
 struct PageSeries {
-    /// The row numbers on each side, with the index of the side.
+    /// The row numbers of the series, by side. Each entry is the index of a side with the numbers of its rows.
     rows: Vec<(usize, Vec<usize>)>,
-    /// The number of rows that findings name.
+    /// The number of the series' rows that findings name.
     ringed: usize,
-    /// The best rank of the series' rows in [`Rings::led`], where 0 is shown first; `None` if none of its rows is in
-    /// it.
+    /// The best rank of the series' rows in [`Rings::led`], where 0 is shown first; `None` if `led` contains none of
+    /// the rows.
     led: Option<usize>,
-    /// The number of points that differ between base and head.
+    /// The number of the series' points that differ between base and head.
     changed: usize,
-    /// The index of the first preference of the chart that a row meets.
+    /// The index of the first condition in the chart's `prefer` that a row of the series meets.
     preference: usize,
     /// The hash of the series' slice.
     slice: u64,
@@ -60,7 +60,7 @@ impl PageSeries {
     }
 }
 
-/// Chooses whole series with at most `most` rows together.
+/// Chooses whole series with at most `most` rows in total, by priority.
 ///
 /// # Errors
 ///
@@ -136,7 +136,7 @@ fn changed(series: &PageSeries, sets: &[SeriesSet<'_>], base: usize) -> usize {
     points(0).symmetric_difference(&points(base)).count()
 }
 
-/// Sorts the series by priority.
+/// Sorts series so that the series to show first come first.
 fn ranked(all: HashMap<u64, PageSeries>) -> Vec<PageSeries> {
     let mut series: Vec<(u64, PageSeries)> = all.into_iter().collect();
     // The hash orders series of equal priority arbitrarily, but in the same way in every run.
@@ -189,7 +189,7 @@ impl ChosenRows {
         }
     }
 
-    /// Returns the number of series shown, in words.
+    /// Describes how many series are shown, such as `40 of 100 series`.
     pub(crate) fn shown(&self) -> String {
         match self.of {
             of if self.series == of => format!("all {} series", count(of)),

@@ -11,17 +11,18 @@ use crate::base::escape::clean;
 use crate::base::expr::{NULL_CODE, Value};
 use crate::database::table::PartValues;
 
-/// A column of the key, encoded as distinct values and one code per row.
+/// A key column for a page, encoded as a list of distinct values and one code per row. The code is the index of a
+/// value.
 #[derive(Debug, Serialize)]
 pub(super) struct PageColumn {
     name: String,
-    /// True if all values are numbers or null, so that the column can be an axis.
+    /// True if all values are numbers or null, so that the column can be the x axis.
     number: bool,
     /// The distinct values in ascending order: numbers, texts, flags or null.
     values: Vec<serde_json::Value>,
-    /// The bytes per code; 0 if all rows have the same value.
+    /// The number of bytes per code; 0 if all rows have the same value.
     width: usize,
-    /// The rows' codes in base64, least significant byte first.
+    /// The codes of the rows in base64, least significant byte first.
     codes: String,
 }
 
@@ -30,12 +31,12 @@ pub(super) struct PageColumn {
 enum CellValue {
     Null,
     Flag(bool),
-    /// The bits of a double.
+    /// A number, as the bits of a double.
     Number(u64),
     Text(String),
 }
 
-/// Collects the cells of one column row by row.
+/// The values of one key column, collected row by row.
 pub(super) struct CellColumn {
     name: String,
     known: HashMap<CellValue, u32>,
@@ -88,7 +89,7 @@ impl CellColumn {
         })
     }
 
-    /// Returns the distinct values in ascending order, as texts.
+    /// Returns the distinct values as texts. They are sorted by value.
     pub(crate) fn distinct(mut self) -> Vec<String> {
         self.cells.sort_by(compare);
         let text = |cell: &CellValue| match json(cell) {
@@ -98,7 +99,7 @@ impl CellColumn {
         self.cells.iter().map(text).collect()
     }
 
-    /// Returns the column with its values sorted and the codes encoded.
+    /// Returns the column with sorted values and encoded codes.
     pub(crate) fn finish(self) -> PageColumn {
         let mut order: Vec<usize> = (0..self.cells.len()).collect();
         order.sort_by(|a, b| compare(&self.cells[*a], &self.cells[*b]));
@@ -162,7 +163,7 @@ pub(super) fn numbers(rows: impl Iterator<Item = usize>) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Encodes one byte per row in base64.
+/// Encodes bytes in base64.
 pub(super) fn bytes(values: &[u8]) -> String {
     STANDARD.encode(values)
 }

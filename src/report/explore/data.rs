@@ -14,7 +14,7 @@ use crate::findings::Finding;
 use crate::report::chart::{Ring, Rings, SeriesSet};
 use crate::specs::KeyPart;
 
-/// The rows of a page as columns. The rows of one side follow those of the previous side.
+/// The rows of an explorer page, encoded as columns. Rows are grouped by side: the table, its base, then each peer.
 #[derive(Debug, Serialize)]
 pub(super) struct PageData {
     /// The columns of the loader's key. The last one is the axis that the page shows first.
@@ -30,9 +30,9 @@ pub(super) struct PageData {
     uses: String,
     rings: Vec<PageRing>,
     findings: Vec<PageFinding>,
-    /// The index of a row whose series the page shows first.
+    /// The index on the page of a row of the series that the page shows first.
     first: Option<usize>,
-    /// For each finding, true if the page can show it.
+    /// One flag per finding: true if the page can show the finding.
     #[serde(skip)]
     pub drawn: Vec<bool>,
 }
@@ -41,18 +41,18 @@ pub(super) struct PageData {
 struct PageSide {
     name: String,
     kind: SideKind,
-    /// The number of the side's rows.
+    /// The number of rows of this side on the page.
     rows: usize,
 }
 
-/// The rows that the findings of one rule name.
+/// The rows on the page that the findings of one rule name.
 #[derive(Debug, Serialize)]
 struct PageRing {
     rule: String,
     severity: &'static str,
-    /// The indices of the rows on the page, as base64.
+    /// The indices of the rows on the page, as 32-bit integers in base64.
     at: String,
-    /// The row numbers in the table, as base64.
+    /// The numbers of the same rows in the table, as 32-bit integers in base64.
     rows: String,
 }
 
@@ -60,10 +60,10 @@ struct PageRing {
 #[derive(Debug, Serialize)]
 struct PageFinding {
     fingerprint: String,
-    /// The index on the page of a row that the finding names.
+    /// The index on the page of one row that the finding names; `None` if the page shows none of its rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<usize>,
-    /// The slice that the finding concerns, as names and values.
+    /// The slice that the finding concerns, as pairs of name and text; empty if the finding concerns no slice.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     slice: Vec<(String, String)>,
 }
@@ -120,7 +120,8 @@ impl PageData {
     }
 }
 
-/// Locates a finding on the page by the first of its rows that is shown, and by the first slice that it concerns.
+/// Locates a finding on the page: by the worst of its rows that the page shows, and by the first slice that it
+/// concerns.
 fn placed(finding: &Finding, place: &HashMap<usize, usize>) -> PageFinding {
     let examples = finding.examples.iter().map(|example| example.row as u32);
     let is_named = |row: &u32| finding.named_rows.contains(row);
@@ -135,7 +136,7 @@ fn placed(finding: &Finding, place: &HashMap<usize, usize>) -> PageFinding {
     }
 }
 
-/// Returns, per rule, the rows on the page that its findings name.
+/// Returns one entry per rule: the rows on the page that the rule's findings name.
 fn ringed(rings: &Rings, rows: &[usize]) -> Vec<PageRing> {
     let mut found: Vec<Vec<(usize, usize)>> = vec![Vec::new(); rings.rules.len()];
     for (at, row) in rows.iter().enumerate() {

@@ -12,37 +12,37 @@ use crate::report::chart::ChartSpec;
 use crate::specs::system::System;
 use crate::specs::{Lookups, TableSpec};
 
-/// The origin of rows on a page.
+/// The relation of a side's table to the table of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SideKind {
-    /// The table that the page shows.
+    /// The side is the table that the page shows.
     Head,
-    /// The previous state of the table.
+    /// The side is the same table before the change.
     Base,
-    /// The same table of another version, backend or system.
+    /// The side is a peer: the same table of another version, backend or system.
     Peer,
 }
 
-/// A table whose rows the page shows.
+/// A side of the page: a table whose rows the page shows.
 pub(crate) struct ExploredSide<'a> {
     /// The origin of the rows.
     pub kind: SideKind,
-    /// The name that distinguishes the side from the others, such as `sglang 0.5.9`.
+    /// The name that distinguishes the side from the other sides, such as `sglang 0.5.9`.
     pub name: String,
     /// The rows of the side.
     pub table: Arc<Table>,
     /// The table's system, backend and version.
     pub place: &'a Place,
-    /// The table's system; `None` if no file describes it.
+    /// The description of the table's system; `None` if no file describes the system.
     pub system: Option<&'a System>,
 }
 
 /// The contents of an explorer page.
 pub(crate) struct Exploration<'a> {
-    /// The root and the shown states, in words.
+    /// The root and the states that the page shows, as text for people.
     pub states: String,
-    /// The table itself, followed by its base and its peers.
+    /// The sides of the page: the table itself, then its base, then its peers.
     pub sides: Vec<ExploredSide<'a>>,
     /// The table's spec.
     pub spec: &'a TableSpec,
@@ -52,14 +52,14 @@ pub(crate) struct Exploration<'a> {
     pub lookups: &'a Lookups,
     /// The findings on the table.
     pub findings: &'a [&'a Finding],
-    /// The condition that selects rows; `None` for all rows.
+    /// The condition by which rows are selected; `None` selects all rows.
     pub filter: Option<&'a Expr>,
     /// Sentences that the page shows with the chart.
     pub notes: Vec<String>,
 }
 
 impl Exploration<'_> {
-    /// Returns a side as a scope for the formulas of the table's spec.
+    /// Returns the rows of a side as a scope for the formulas of the table's spec.
     pub(super) fn scope<'s>(&'s self, side: &'s ExploredSide<'_>) -> TableScope<'s> {
         TableScope::new(&side.table, self.spec, side.place, side.system, self.lookups)
     }

@@ -39,10 +39,11 @@ const LIBRARY: &str = include_str!("uplot/uPlot.iife.min.js");
 const LIBRARY_STYLE: &str = include_str!("uplot/uPlot.min.css");
 const LIBRARY_LICENCE: &str = include_str!("uplot/LICENSE");
 
-/// The size limit of a page in bytes; larger pages are slow to send and to open.
+/// The maximum size of a page in bytes. Larger pages are slow to send and to open.
 const LARGEST: usize = 3_000_000;
 
-/// The most rows of the first attempt. They fit a page if the table has fewer than ten columns.
+/// The maximum number of rows on the first attempt to build a page. A page of this many rows is small enough if the
+/// table has fewer than ten columns.
 const MOST_ROWS: usize = 240_000;
 
 /// A rendered page and its one-line summary.
@@ -50,7 +51,7 @@ const MOST_ROWS: usize = 240_000;
 pub struct ExplorerPage {
     /// The HTML file's text.
     pub html: String,
-    /// The number of series shown, peers and findings, in words.
+    /// The numbers of shown series, peers and findings, as text for people.
     pub summary: String,
 }
 
@@ -59,12 +60,12 @@ pub struct ExplorerPage {
 struct PageView<'a> {
     version: &'static str,
     title: &'a str,
-    /// The root and the shown states, in words.
+    /// The root and the states that the page shows, as text for people.
     states: String,
     summary: &'a str,
     notes: &'a [String],
     findings: Vec<FindingLine<'a>>,
-    /// The number of findings that are not listed.
+    /// The number of findings that the list leaves out.
     more_findings: usize,
     nonce: String,
     data: &'a str,
@@ -84,10 +85,10 @@ struct FindingLine<'a> {
     is_drawn: bool,
 }
 
-/// The most values of a column that are listed in an error.
+/// The maximum number of a column's values that an error message lists.
 const VALUES: usize = 12;
 
-/// The most findings listed. A table has at most one finding per rule and slice.
+/// The maximum number of findings in the list. A table has at most one finding per rule and slice.
 const FINDINGS: usize = 200;
 
 impl Exploration<'_> {
@@ -127,7 +128,7 @@ impl Exploration<'_> {
         }
     }
 
-    /// Rejects a filter with a name that no table of the page has, since it would select nothing.
+    /// Returns an error if the filter contains a name that no table of the page has, because it would select no rows.
     fn check_filter(&self, scopes: &[TableScope<'_>]) -> Result<()> {
         let Some(filter) = self.filter else { return Ok(()) };
         let is_column = |name: &str| {
@@ -145,7 +146,7 @@ impl Exploration<'_> {
         Err(Error::new(format!("--where uses {name}, which no table of the page has"), hint))
     }
 
-    /// Rejects a filter with a condition that no row of any table meets, such as a value that does not exist.
+    /// Returns an error if no row of any table meets a condition of the filter, such as a value that does not exist.
     fn check_values(&self, scopes: &[TableScope<'_>]) -> Result<()> {
         let Some(filter) = self.filter else { return Ok(()) };
         let is_met = |condition: &Expr, scope: &TableScope<'_>| {
@@ -162,7 +163,7 @@ impl Exploration<'_> {
         Err(Error::new(why, known.join("; ")))
     }
 
-    /// Returns the column that is the page's first axis.
+    /// Returns the column that the page first shows as the x axis.
     fn axis(&self, scope: &TableScope<'_>) -> Result<String> {
         let known = axes(self.chart, scope).into_iter().next();
         let any = || {
@@ -232,7 +233,7 @@ impl Exploration<'_> {
     }
 }
 
-/// Lists the values of a column in the tables of a page.
+/// Lists the values of a column in the tables of a page, for an error message.
 fn known_values(scopes: &[TableScope<'_>], name: &str) -> String {
     let mut column = CellColumn::new(name);
     for scope in scopes {

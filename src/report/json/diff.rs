@@ -18,7 +18,7 @@ pub(super) struct JsonTable<'a> {
     removed: Option<usize>,
     changed: Option<usize>,
     median_ratio: Option<f64>,
-    /// The class of the change; null if the table cannot be read before or after it.
+    /// The class of the table's change; null if the table cannot be read in one of the two states.
     class: Option<&'static str>,
     columns_changed: &'a [String],
     served: Option<JsonServed<'a>>,
@@ -30,8 +30,8 @@ struct JsonServed<'a> {
     common: u64,
     lost: u64,
     gained: u64,
-    /// The number of keys whose measurements are served under another key after the change. They are neither lost nor
-    /// gained.
+    /// The number of keys whose measurements are served under another key after the change. These keys are neither lost
+    /// nor gained.
     rekeyed: u64,
     median_ratio: Option<f64>,
     slower_2x: u64,
@@ -66,9 +66,10 @@ pub(super) struct JsonChange<'a> {
     columns_changed: Vec<&'a str>,
     attributes_changed: Vec<&'a str>,
     served: JsonServed<'a>,
-    /// The keys that no version serves any more.
+    /// The removed keys that no version serves after the change.
     unserved: JsonUnserved,
-    /// The versions that a query can name only after the change, and those that are hidden after it.
+    /// The versions that a query can name only after the change, and the versions that the change hides from
+    /// queries.
     versions: JsonVersions<'a>,
 }
 
@@ -81,7 +82,8 @@ struct JsonVersions<'a> {
 #[derive(Serialize, JsonSchema)]
 struct JsonUnserved {
     keys: u64,
-    /// The number of shapes (keys without the axes along which the planner interpolates) that no version serves.
+    /// The number of shapes that no version serves. A shape is a key without the axes along which the planner
+    /// interpolates.
     shapes: u64,
 }
 
@@ -117,7 +119,7 @@ fn served(served: &ServedDiff) -> JsonServed<'_> {
     }
 }
 
-/// Returns the counts of served keys, without attributes and slices.
+/// Converts the counts of served keys. Attributes and slices are left empty.
 fn counts<'a>(served: &ServedDiff) -> JsonServed<'a> {
     JsonServed {
         common: served.common,

@@ -27,8 +27,7 @@ struct JsonReport<'a> {
     tool: Tool,
     command: &'a str,
     summary: JsonSummary,
-    /// The sources of the facts by which the tables were judged; absent if the judged tree states
-    /// none, so that all come from `rules/`.
+    /// The sources of the facts by which the tables were judged; absent if all facts come from `rules/`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     facts: Vec<JsonFact<'a>>,
     findings: Vec<JsonFinding<'a>>,
@@ -44,7 +43,7 @@ struct JsonReport<'a> {
     files: Vec<JsonFile<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<JsonChange<'a>>,
-    /// The change of predicted step times; absent if no rule asked for it or no step was predicted.
+    /// The change of predicted step times; absent if no rule asked for predictions or no step was predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     predictions: Option<&'a Predictions>,
     measurements: Vec<JsonMeasurement<'a>>,
@@ -86,7 +85,7 @@ struct JsonStatement<'a> {
     rule: &'a str,
     #[schemars(with = "Severity")]
     severity: &'static str,
-    /// The rule's confidence: how often its findings are right; null for an unknown rule.
+    /// The rule's confidence, which is how often its findings are right; null for an unknown rule.
     confidence: Option<Confidence>,
     fingerprint: String,
     path: &'a str,
@@ -109,7 +108,8 @@ pub(super) struct JsonFinding<'a> {
     examples: Vec<JsonExample<'a>>,
     waived_by: Option<&'a str>,
     new: Option<bool>,
-    /// `new`, `inherited` or `moved`; null if nothing was compared.
+    /// The finding's state compared with the base or a baseline: `new`, `inherited`, or `moved` if the base has the
+    /// finding on a file at another path. Null if nothing was compared.
     state: Option<&'static str>,
 }
 
@@ -125,7 +125,7 @@ struct JsonRepaired<'a> {
 #[derive(Serialize, JsonSchema)]
 struct JsonExample<'a> {
     row: u64,
-    /// The line in a text table, from 1.
+    /// The line number of the row in a text table, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
     #[serde(serialize_with = "as_map")]
@@ -177,7 +177,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     written(&document)
 }
 
-/// Serialises a document as JSON, with control characters as escapes.
+/// Serialises a document as JSON. Control characters are escaped.
 pub(super) fn written(document: &impl Serialize) -> String {
     // Maps with text keys and finite numbers always serialise.
     let mut text = inert_json(&serde_json::to_string_pretty(document).unwrap_or_default());

@@ -13,7 +13,7 @@ use crate::gpu::outcome::{Remeasured, Sample};
 use crate::report::style::{self, BOLD, DIM, styled};
 use crate::report::view::finding::pairs;
 
-/// Writes the device, then the verdict, figures and points of each sample.
+/// Writes the device, and for each sample the verdict, the explaining sentences and the points.
 pub(in crate::report) fn write(out: &mut String, remeasured: &Remeasured) {
     let about = &remeasured.about;
     let versions = match clean(&list(&about.versions)) {
@@ -67,7 +67,8 @@ fn write_sample(out: &mut String, sample: &Sample) {
     write_points(out, sample);
 }
 
-/// Describes the figures behind a verdict: the measured bias, the comparison and the detectable bias.
+/// Describes the numbers behind a verdict: the measured bias, its comparison with undisturbed collections, and the
+/// detectable bias.
 fn sentences(sample: &Sample) -> Vec<String> {
     let verdict = &sample.verdict;
     let mut said = Vec::new();
@@ -121,7 +122,7 @@ fn sentences(sample: &Sample) -> Vec<String> {
     said
 }
 
-/// Describes the card's own speed, as the control tables show it.
+/// Describes how fast this card is compared with the recorded times, as the control tables show.
 fn card(offset: &Offset) -> String {
     format!(
         "In {} other tables this card's times are {} in the median; the table is judged relative to a card that is {}.",
@@ -134,14 +135,14 @@ fn card(offset: &Offset) -> String {
     )
 }
 
-/// Describes the median log ratio of some points, with its confidence interval.
+/// Formats a median log ratio with its confidence interval as a text. `points` describes the points of the median.
 fn median(bias: f64, points: &str, interval: Interval) -> String {
     let (low, high) = (longer(interval.low), longer(interval.high));
     let (bias, percent) = (against_recorded(bias), interval.confidence * 100.0);
     format!("{bias} in the median of {points} ({percent:.0} % confidence: {low} to {high})")
 }
 
-/// Describes the number of compared points and the rows from which they were drawn.
+/// Describes the number of compared points and the rows from which the points were drawn.
 fn compared(sample: &Sample) -> String {
     let draw = &sample.draw;
     let strata = plural(draw.strata, "stratum").replace("stratums", "strata");
@@ -178,7 +179,7 @@ fn compared(sample: &Sample) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ") + "."
 }
 
-/// Writes one line per point, ordered by recorded latency.
+/// Writes one line per point, sorted by recorded latency.
 fn write_points(out: &mut String, sample: &Sample) {
     let heads =
         "    recorded ms  measured ms   ratio        µs  sample range     2 %  W now/then   MHz";
@@ -199,8 +200,8 @@ fn write_points(out: &mut String, sample: &Sample) {
     }
 }
 
-/// Returns the columns after the recorded latency, followed by `end`, the key and remarks; `None` if the point was not
-/// measured.
+/// Returns the columns of a point's line after the recorded latency, followed by `end`, which contains the key and the
+/// remarks. `None` if the point was not measured.
 fn measured_line(measured: &Measured, end: &str, confidence: f64) -> Option<String> {
     let answer = measured.answer.as_ref().ok()?;
     let (ms, ratio) = (measured.measured_ms()?, measured.ratio()?);
@@ -229,7 +230,7 @@ fn key(measured: &Measured) -> String {
     clean(&pairs(key))
 }
 
-/// Returns the remarks on a point, two spaces before each. `why` is the reason why the point is a proxy.
+/// Returns the remarks on a point, each after two spaces. `why` is the reason why the point is a proxy.
 fn remarks(measured: &Measured, why: &str) -> String {
     let standing = match measured.verdict() {
         PointVerdict::Beyond => "  outside rerun noise".to_owned(),
@@ -245,12 +246,12 @@ fn list(named: &BTreeMap<String, String>) -> String {
     named.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Formats a figure without decimals; a dash if it is unknown.
+/// Formats a number without decimals, or a dash if the number is unknown.
 fn whole(figure: Option<f64>) -> String {
     figure.map_or("-".to_owned(), |v| format!("{v:.0}"))
 }
 
-/// Formats a percentage; smaller values have more decimals.
+/// Formats a percentage. Small percentages have more decimals.
 fn short(percent: f64) -> String {
     if percent < 0.01 {
         "under 0.01".to_owned()

@@ -32,11 +32,11 @@ pub(in crate::report) struct JsonMeasurement<'a> {
     clocks_mhz: Option<f64>,
     throttled: &'a [String],
     note: Option<String>,
-    /// The kernel that ran, if the runner states it.
+    /// The name of the kernel that ran; null if the runner does not report it.
     kernel_source: Option<&'a str>,
 }
 
-/// The draw and the verdicts of a remeasurement.
+/// The device, the samples with their verdicts, and the incidents of a remeasurement.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Summary")]
 pub(in crate::report) struct JsonRemeasure<'a> {
@@ -45,7 +45,7 @@ pub(in crate::report) struct JsonRemeasure<'a> {
     settings: &'a BTreeMap<String, String>,
     states: BTreeMap<&'static str, &'a CardState>,
     tables: Vec<JsonSample<'a>>,
-    /// The selected tables without any measurement.
+    /// The paths of the selected tables without any measurement.
     unmeasured: &'a [String],
     /// Incidents of the run, such as a restarted runner or skipped lines of its output.
     notes: &'a [String],
@@ -57,24 +57,24 @@ struct JsonSample<'a> {
     path: &'a str,
     verdict: &'static str,
     reasons: &'a [String],
-    /// The version of the software that was measured, if it is not the version of the table.
+    /// The version of the software used for the remeasurement; null if it is the version of the table.
     measured_with: Option<&'a str>,
     seed: u64,
     /// Number of the table's rows that the loader serves.
     table_rows: usize,
-    /// Number of rows that the sample was drawn from.
+    /// Number of rows from which the sample was drawn.
     rows: usize,
     /// Number of rows in slices with a judged point; the verdict covers only these.
     covered_rows: usize,
-    /// Rows that were left out because they need more GPUs than the machine has, in words; null if there are none.
+    /// A text about rows that were left out because they need more GPUs than the machine has; null if there are none.
     larger: Option<&'a str>,
     without_recipe: usize,
     proxies: usize,
     strata: usize,
-    /// Number of drawn points, measured or not.
+    /// Number of drawn points, including points that could not be measured.
     points: usize,
     replaced: usize,
-    /// Number of points compared.
+    /// Number of points that were compared with their recorded latency.
     judged: usize,
     detects: Option<f64>,
     false_alarm: f64,
@@ -89,25 +89,28 @@ struct JsonSample<'a> {
     within_2_percent: usize,
     honest_within_2_percent: f64,
     drift: Vec<f64>,
-    /// Number of points that are bound by kernel launches of the host.
+    /// Number of points whose time is bound by kernel launches on the host.
     host_bound: usize,
-    /// The speed of the card relative to the recorded one; null if too few control tables were measured.
+    /// The speed of the card compared with the recorded times; null if too few control tables were measured.
     card: Option<JsonCard>,
-    /// The slices with enough points for a bias of their own.
+    /// The slices that have enough points to estimate a bias.
     slices: Vec<JsonSlice<'a>>,
-    /// A sentence about the collector of a failed table: whether it changed since the table was measured.
+    /// A sentence about the collector of a failed table: it states whether the collector changed since the table was
+    /// measured.
     origin: Option<&'a str>,
     /// Lines of errors and warnings that the runner wrote to standard error while the table was measured.
     complaints: &'a Complaints,
 }
 
-/// The speed of the card relative to the recorded one, as control tables show it.
+/// The speed of the card compared with the recorded times, as measured on control tables.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Card")]
 struct JsonCard {
-    /// Median relative difference over the control tables: 0.02 if measured times are 2 % longer than recorded.
+    /// Median relative difference between measured and recorded times over the control tables: 0.02 if measured times
+    /// are 2 % longer.
     seen: f64,
-    /// Relative difference by which the table's measured times are corrected before the verdict.
+    /// Relative difference by which the table's measured times are corrected before the verdict: 0.02 if the card is
+    /// taken to be 2 % slower.
     offset: f64,
     /// Number of control tables.
     tables: usize,
@@ -121,7 +124,7 @@ struct JsonSlice<'a> {
     points: usize,
     bias: f64,
     interval: [f64; 2],
-    /// True if the slice's bias exceeds the bias of undisturbed collections.
+    /// True if the slice's bias is larger than the bias that undisturbed collections show.
     differs: bool,
 }
 

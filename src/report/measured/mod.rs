@@ -6,7 +6,7 @@ pub(super) mod json;
 use super::run::Report;
 use super::style;
 
-/// Returns the lines of a run's measurements without colours; empty if nothing was measured.
+/// Renders a run's measurements on a GPU as lines without colours; empty if nothing was measured.
 pub(super) fn lines(report: &Report) -> Vec<String> {
     let mut text = String::new();
     report.remeasured.iter().for_each(|remeasured| human::write(&mut text, remeasured));
