@@ -118,13 +118,13 @@ impl<'a> TableView<'a> {
     }
 }
 
-/// Formats the median latency ratio with the 5th and 95th percentiles.
+/// Formats the median latency ratio, followed by the 5th and 95th percentiles.
 fn percentiles(ratios: &Ratios) -> String {
     let [median, low, high] = [ratios.median, ratios.low, ratios.high].map(Figure);
     format!("{median:.3} ({low:.3} … {high:.3})")
 }
 
-/// Formats a count; a dash if it is unknown.
+/// Formats a count; returns a dash if the count is unknown.
 fn known(n: Option<u64>) -> String {
     n.map_or("–".to_owned(), |n| count(n as usize))
 }
