@@ -30,15 +30,15 @@ pub struct Report {
     pub rules: Vec<Arc<Rule>>,
     /// Files and folders that override the embedded rules.
     pub overlays: Vec<String>,
-    /// Paths of tables that belong to no root and were not checked.
+    /// Paths of tables that were not checked because they belong to no database root.
     pub outside: Vec<String>,
     /// True if tables outside the roots make the run inconclusive.
     pub strict: bool,
     /// Requested files that are not in the local clone; they make the run inconclusive.
     pub absent: AbsentFiles,
-    /// The facts about the database with their sources.
+    /// The facts in use, such as the operation catalog, each with its origin: the judged tree or `rules/`.
     pub facts: Vec<Fact>,
-    /// The number of tables judged or compared.
+    /// The number of tables that the run judged or compared.
     pub tables: u64,
     /// The number of sidecars and system files judged or compared.
     pub files: u64,
@@ -52,21 +52,21 @@ pub struct Report {
     pub counts: Counts,
     /// The changes; `None` if only one state was judged.
     pub diff: Option<Diff>,
-    /// The judged states, as arguments of commands that reproduce a finding.
+    /// The compared states, as arguments for the commands that reproduce a finding.
     pub states: ComparedStates,
-    /// Findings of the base that the head no longer has; empty if only one state was judged.
+    /// Findings of the base that the head no longer has; empty if the run judged only one state.
     pub repaired: Vec<Repaired>,
     /// The change of predicted step times; `None` if it was not requested.
     pub predictions: Option<Predictions>,
-    /// The summary tables of the change, one per kind of change.
+    /// The summary tables of the compared change, one per kind of change.
     pub kind_tables: Vec<KindTable>,
-    /// The remeasurement; `None` for other commands.
+    /// The result of measuring rows again on a GPU; `None` for commands that do not measure.
     pub remeasured: Option<Remeasured>,
     /// The wall-clock time of the run.
     pub elapsed: Duration,
-    /// The additional input for the stages of a change; `None` if they were not requested.
+    /// The input for the report by stages, in addition to the findings; `None` if that report was not requested.
     pub(crate) stages: Option<StageInput>,
-    /// A sentence about the draw if the findings are a random sample.
+    /// A sentence about the random sample if the report contains only a sample of the findings.
     pub drawn: Option<String>,
 }
 
@@ -78,7 +78,8 @@ pub enum RunVerdict {
     Passed,
     /// At least one finding fails the run.
     Failed,
-    /// Nothing was checked, a table could not be compared, or measurements were too noisy.
+    /// No finding fails the run, but nothing was checked, a table could not be compared, or measurements were too
+    /// noisy.
     Inconclusive,
 }
 
@@ -96,22 +97,22 @@ impl RunVerdict {
 /// The verdict on a run and the severity that fails it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunOutcome {
-    /// The verdict.
+    /// Whether the run passed, failed or was inconclusive.
     pub verdict: RunVerdict,
     /// Findings of this severity and worse fail the run; with `None`, no finding fails it.
     pub fail_on: Option<Severity>,
 }
 
 impl RunOutcome {
-    /// Returns true if a finding fails the run.
+    /// Returns true if this finding makes the run fail.
     pub(super) fn fails(self, finding: &Finding) -> bool {
         finding.counts() && self.fail_on.is_some_and(|least| finding.severity <= least)
     }
 }
 
 impl Report {
-    /// Returns the outcome of the run if findings of `fail_on` and worse fail it; with `None`, no finding fails it. A
-    /// remeasurement fails by its own verdict.
+    /// Returns the outcome of the run. Findings of severity `fail_on` and worse fail the run; with `None`, no finding
+    /// fails it. For a remeasurement, the verdict of the remeasurement decides instead.
     pub fn outcome(&self, fail_on: Option<Severity>) -> RunOutcome {
         if let Some(remeasured) = &self.remeasured {
             let verdict = match remeasured.outcome() {
@@ -136,7 +137,7 @@ impl Report {
         RunOutcome { verdict, ..outcome }
     }
 
-    /// Returns false if the compared change touches no file that belongs or may belong to a database.
+    /// Returns false if two states were compared and no changed file belongs or may belong to a database.
     pub fn touches_database(&self) -> bool {
         let is_changed = |diff: &Diff| {
             !diff.tables.is_empty() || diff.files.iter().any(|file| file.role != Role::Other)
@@ -146,8 +147,8 @@ impl Report {
             || !self.absent.is_empty()
     }
 
-    /// Keeps a random sample of `n` findings per rule and severity, chosen by `seed`, for people to judge. The counts
-    /// of all findings are unchanged.
+    /// Keeps a random sample of at most `n` findings per rule and severity, for people to judge. `seed` determines the
+    /// sample. The counts still include all findings.
     pub fn draw(&mut self, n: usize, seed: u64) {
         let counted = self.findings.iter().filter(|f| f.counts());
         let mut kinds = grouped(counted.map(|f| ((f.rule.clone(), f.severity), lot(f, seed))));
@@ -167,7 +168,7 @@ impl Report {
     }
 }
 
-/// Returns the hash that decides whether a finding is drawn; the findings with the lowest hashes are.
+/// Returns the hash of a finding for random sampling. The findings with the lowest hashes form the sample.
 fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(seed.to_le_bytes());
@@ -176,11 +177,12 @@ fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The evidence that contains the ratio of a finding: of its worst row, or the median over all its rows.
+/// The names of the evidence that can contain a finding's latency ratio: that of the worst row, or the median of all
+/// rows.
 const RATIOS: [&str; 3] = ["worst", "worst_ratio", "median_ratio"];
 
-/// The sort key of findings, the most urgent first: by severity, by the number of lost predictions, by the change of
-/// predictions in ms, then by the log ratio of the worst row times the number of rows.
+/// The sort key that puts the most urgent findings first. The criteria are severity, lost predictions, changed
+/// predictions in ms, and the log ratio of the worst row times the number of rows.
 pub(super) fn urgency(finding: &Finding) -> impl Ord {
     let rows = finding.rows.max(1) as f64;
     let weight = ordered(log_ratio(finding).map_or(rows, |far| far * rows));
@@ -188,14 +190,15 @@ pub(super) fn urgency(finding: &Finding) -> impl Ord {
     (finding.severity, most, &finding.path, &finding.rule)
 }
 
-/// The sort key of findings with one cause: by lost and changed predictions, then by the ratio of the worst row, then
-/// by the number of rows.
+/// The sort key that puts the most serious findings of one cause first. The criteria are lost and changed predictions,
+/// the ratio of the worst row, and the number of rows.
 pub(super) fn farthest(finding: &Finding) -> impl Ord {
     let far = ordered(log_ratio(finding).unwrap_or(0.0));
     (consequence(finding), Reverse((far, finding.rows)), &finding.path)
 }
 
-/// The sort key of a finding's effect on predictions: most lost predictions first, then the largest change in ms.
+/// The sort key that puts the findings with the largest effect on predictions first: by the number of lost predictions,
+/// then by the change in ms.
 fn consequence(finding: &Finding) -> impl Ord + use<> {
     let models = finding.evidence.models.as_ref();
     let moves = ordered(models.map_or(0.0, |m| m.moves_ms));
@@ -208,7 +211,7 @@ fn log_ratio(finding: &Finding) -> Option<f64> {
     ratio.filter(|ratio| *ratio > 0.0).map(|ratio| ratio.ln().abs())
 }
 
-/// Returns the bits of a non-negative number, which sort in the order of the numbers.
+/// Converts a non-negative number to an integer that sorts in the same order.
 fn ordered(number: f64) -> u64 {
     number.max(0.0).to_bits()
 }

@@ -12,7 +12,8 @@ use super::view::{ReportView, RuleView};
 use crate::base::words::count;
 use crate::findings::Severity;
 
-/// The most results in a file. Code scanning shows no more, and refuses files with more than 25,000.
+/// The maximum number of results in a SARIF file. GitHub code scanning shows no more, and refuses files with more than
+/// 25,000.
 const MOST_RESULTS: usize = 5_000;
 
 pub(super) fn render(view: &ReportView<'_>) -> String {
@@ -43,8 +44,8 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     text
 }
 
-/// Returns the findings shown, in the report's order. If there are too many, new, unwaived and severe findings are
-/// kept.
+/// Returns the findings to show, in the report's order. If there are more than fit, new, unwaived and severe findings
+/// take precedence.
 fn worst<'v, 'r>(findings: &'v [FindingView<'r>]) -> Vec<&'v FindingView<'r>> {
     let mut order: Vec<usize> = (0..findings.len()).collect();
     order.sort_by_key(|i| (!findings[*i].raw.counts(), findings[*i].raw.severity, *i));
@@ -53,8 +54,8 @@ fn worst<'v, 'r>(findings: &'v [FindingView<'r>]) -> Vec<&'v FindingView<'r>> {
     order.into_iter().map(|i| &findings[i]).collect()
 }
 
-/// Describes whether the run was successful and complete. A run that checked nothing is thus not taken for a clean one,
-/// and a shortened list of results not for a complete one.
+/// Describes whether the run was successful and complete. Viewers can then distinguish a run that checked nothing from
+/// a run without findings, and a shortened list of results from a complete one.
 fn invocation(view: &ReportView<'_>, shown: usize) -> Value {
     let verdict = view.outcome.verdict;
     let checked = verdict != RunVerdict::Inconclusive;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::error::{Error, Result};
 use crate::specs::{Library, SpecFile};
 
-/// The numbers of checked items, such as tables, by name.
+/// The number of checked items of each kind, such as tables, by the kind's name.
 pub(crate) type Checked = Vec<(&'static str, u64)>;
 
 /// A stage's id.
@@ -30,12 +30,12 @@ pub(super) struct StageSpec {
     pub id: StageId,
     /// The title in reports.
     pub title: String,
-    /// The question that the stage answers.
+    /// The question that the stage answers, as shown in reports.
     pub asks: String,
-    /// True if this stage has the rules that no stage lists.
+    /// True if the rules that no stage lists belong to this stage.
     #[serde(default)]
     others: bool,
-    /// The ids of the stage's rules.
+    /// The ids of the rules that the stage lists.
     pub rules: Vec<String>,
 }
 
@@ -46,24 +46,24 @@ pub(crate) struct StageSpecs {
     stages: Vec<StageSpec>,
 }
 
-/// The additional input for the stages of a change.
+/// The input for the report by stages, in addition to the findings.
 #[derive(Debug, Default)]
 pub(crate) struct StageInput {
     pub specs: StageSpecs,
-    /// The changed tables that queries reach.
+    /// The changed tables, and whether queries reach their rows.
     pub reach: ChangedReach,
 }
 
 /// The changed tables, and whether queries reach their rows.
 #[derive(Debug, Default)]
 pub(crate) struct ChangedReach {
-    /// The numbers of checked tables, of their rows and of their served keys.
+    /// The number of checked tables, the number of their rows, and the number of their served keys.
     pub checked: Checked,
-    /// The number of changed tables of the head that have rows.
+    /// The number of changed tables that have rows in the head.
     pub tables: usize,
-    /// The changed tables with rows that no query reaches, with the reasons.
+    /// The changed tables without a row that a query reaches, each with the reason.
     pub unserved: Vec<String>,
-    /// The reasons why tables were not examined.
+    /// The reasons why some changed tables were not examined.
     pub gaps: Vec<String>,
 }
 
@@ -84,12 +84,12 @@ impl StageSpecs {
         Ok(specs)
     }
 
-    /// Returns the stages, in the order of reports.
+    /// Returns the stages, in the order in which reports show them.
     pub(super) fn all(&self) -> &[StageSpec] {
         &self.stages
     }
 
-    /// Returns the stage of a rule.
+    /// Returns the stage to which a rule belongs.
     pub(super) fn stage_of(&self, rule: &str) -> Option<StageId> {
         let lists = |stage: &&StageSpec| stage.rules.iter().any(|id| id == rule);
         let takes_others = |stage: &&StageSpec| stage.others;

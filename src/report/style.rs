@@ -10,12 +10,12 @@ use textwrap::{Options, WordSplitter, fill};
 use crate::findings::Severity;
 use crate::gpu::judge::Outcome;
 
-/// The style of names and important figures.
+/// The text style of names and important numbers.
 pub(super) const BOLD: Style = Style::new().bold();
-/// The style of secondary text.
+/// The text style of secondary text.
 pub(super) const DIM: Style = Style::new().dimmed();
 
-/// The number of columns by which the rest of a wrapped line is indented.
+/// The number of columns by which continuation lines are indented deeper than their first line.
 const HANGING: usize = 4;
 
 const RED: Style = AnsiColor::Red.on_default().bold();
@@ -37,7 +37,7 @@ pub(super) fn of_severity(severity: Severity) -> Style {
     }
 }
 
-/// Returns the style of a sample's outcome.
+/// Returns the style of a measured sample's outcome.
 pub(super) fn of_outcome(outcome: Outcome) -> Style {
     match outcome {
         Outcome::Pass => GREEN,
@@ -46,7 +46,7 @@ pub(super) fn of_outcome(outcome: Outcome) -> Style {
     }
 }
 
-/// Formats a text as a hyperlink for a terminal; without a page, returns the plain text.
+/// Formats a text as a terminal hyperlink to `page`; without `page`, returns the plain text.
 pub(super) fn linked(text: &str, page: Option<&str>) -> String {
     match page {
         Some(page) => format!("\x1b]8;;{page}\x1b\\{text}\x1b]8;;\x1b\\"),
@@ -54,8 +54,8 @@ pub(super) fn linked(text: &str, page: Option<&str>) -> String {
     }
 }
 
-/// Wraps the lines of a text at a number of columns. Continuation lines are indented deeper than their line. Words,
-/// such as paths, are not split.
+/// Wraps the lines of a text at `width` columns. Continuation lines are indented deeper than the line that they
+/// continue. Words, such as paths, are not split.
 pub(super) fn wrapped(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let fit = |line: &str| {

@@ -42,10 +42,10 @@ fn rendered(
     env.get_template(name)?.render(Value::from(Serde(view)))
 }
 
-/// The most characters of a sentence that may contain a long list.
+/// The maximum number of characters of a sentence that may contain a long list.
 const SENTENCE: usize = 400;
 
-/// The most characters of a line in a list.
+/// The maximum number of characters of a line in a list.
 const LINE: usize = 160;
 
 /// Cuts a text to a number of characters, if possible between two words.
@@ -60,31 +60,32 @@ fn cut(text: &str, length: usize) -> String {
     format!("{words} …")
 }
 
-/// Cuts a row of the form `key → values` to a number of characters. The key is shortened, the values are not.
+/// Shortens a row of the form `key → values` to the maximum length of a line. Only the key is shortened, never the
+/// values.
 fn row(text: &str) -> String {
     let Some((key, values)) = text.split_once(" → ") else { return cut(text, LINE) };
     let room = LINE.saturating_sub(values.chars().count()).max(LINE / 4);
     format!("{} → {values}", cut(key, room))
 }
 
-/// Formats text from data as a code span, in which markup, mentions and links have no effect.
+/// Formats text from a database as a code span, in which markup, mentions and links have no effect.
 pub(crate) fn code(text: &str) -> String {
     format!("`{}`", clean(text).replace('`', "'").replace('|', "\\|"))
 }
 
-/// Escapes a line from data inside a code block, so that it cannot end the block.
+/// Escapes a line from a database for a code block, so that the line cannot end the block.
 pub(crate) fn fenced(text: &str) -> String {
     clean(text).replace('`', "'")
 }
 
-/// Returns a name from data for HTML inside Markdown, where code spans and escapes have no effect. A name with
-/// characters that backends and versions never have becomes `…`.
+/// Makes a name from a database safe for HTML inside Markdown, where code spans and escapes have no effect. A name with
+/// characters that backends and versions never contain becomes `…`.
 fn tame(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-+._: ".contains(c);
     if text.chars().all(is_plain) { text.to_owned() } else { "…".to_owned() }
 }
 
-/// Escapes text that may contain words from data. Words with special characters become code spans.
+/// Escapes text that may contain words from a database. Words with special characters become code spans.
 pub(crate) fn inert(text: &str) -> String {
     let text = clean(text).replace('`', "'");
     text.split(' ').map(inert_word).collect::<Vec<_>>().join(" ")

@@ -10,7 +10,7 @@ use crate::base::escape::clean;
 use crate::base::words::count;
 use crate::findings::{Finding, Severity};
 
-/// The most findings for which no causes are listed.
+/// The maximum number of findings that are shown without a list of causes.
 const GLANCE: usize = 10;
 
 /// The findings of one rule and severity on one backend, which are shown as one cause. The texts are escaped.
@@ -20,27 +20,27 @@ pub(crate) struct Cause {
     pub level: Severity,
     pub severity: &'static str,
     pub rule: String,
-    /// The backend; empty if the findings concern none, such as a system's YAML.
+    /// The backend of the findings; empty if they do not belong to a backend, such as findings on a system's YAML.
     pub backend: String,
     pub versions: Vec<String>,
     pub systems: Vec<String>,
-    /// The number of files concerned.
+    /// The number of files that the findings are about.
     pub files: usize,
-    /// The number of rows concerned.
+    /// The number of rows that the findings are about.
     pub count: u64,
-    /// The number of rows in words.
+    /// The number of rows, formatted for people.
     pub rows: String,
-    /// The path of the finding with most rows.
+    /// The path of the finding that is about the most rows.
     pub worst: String,
 }
 
-/// Returns the causes of a report's findings; empty if the findings are few.
+/// Returns the causes of a report's findings; empty if there are few findings.
 pub(super) fn at_a_glance(report: &Report) -> Vec<Cause> {
     let counted: Vec<&Finding> = report.findings.iter().filter(|f| f.counts()).collect();
     if counted.len() > GLANCE { causes(counted) } else { Vec::new() }
 }
 
-/// Groups errors and warnings by cause: errors first, then the causes that concern most rows first.
+/// Groups errors and warnings by cause. Causes of errors come first, then causes with more rows come first.
 fn causes<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Cause> {
     let mut groups: BTreeMap<(Severity, &str, &str), Vec<&Finding>> = BTreeMap::new();
     for finding in findings.into_iter().filter(|f| f.severity != Severity::Info) {

@@ -7,15 +7,15 @@ use crate::base::expr::{Scope, Vals, Value};
 /// The kind of values in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// A name: dtype, kernel, model.
+    /// A name, such as that of a dtype, kernel or model.
     Text,
-    /// A count or size, at least 1 unless a rule allows 0.
+    /// A count or size. It must be at least 1 unless a rule allows 0.
     Int,
     /// A flag (true or false).
     Bool,
-    /// A number of any kind.
+    /// A number that need not be an integer, a count or a measurement in a known unit.
     Number,
-    /// A measurement in the given unit.
+    /// A measurement in this unit.
     Measure(Unit),
 }
 
@@ -35,7 +35,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Returns the unit's name in specs.
+    /// Returns the unit's name as table specs write it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ms => "ms",
@@ -73,8 +73,8 @@ pub fn measured_unit(name: &str) -> Option<Unit> {
     }
 }
 
-/// A scope without rows. The function returns an empty value of a column's type, or `None` if the column does
-/// not exist.
+/// A formula scope without rows, to check the types in a formula. The function returns an empty value of a column's
+/// type, or `None` if the column does not exist.
 pub(super) struct NoRows<F>(pub F);
 
 impl<F: Fn(&str) -> Option<Value<'static>>> Scope for NoRows<F> {
@@ -87,12 +87,12 @@ impl<F: Fn(&str) -> Option<Value<'static>>> Scope for NoRows<F> {
     }
 }
 
-/// The value of a text column without rows.
+/// The value that stands for a text column in a scope without rows.
 pub(super) const NO_TEXTS: Value<'static> =
     Value::Text(Vals::Rows(Cow::Borrowed(&[])), Cow::Borrowed(&[]));
 
-/// The value of a column of numbers without rows.
+/// The value that stands for a column of numbers in a scope without rows.
 pub(super) const NO_NUMBERS: Value<'static> = Value::Number(Vals::Rows(Cow::Borrowed(&[])));
 
-/// The value of a column of flags without rows.
+/// The value that stands for a column of flags in a scope without rows.
 pub(super) const NO_FLAGS: Value<'static> = Value::Bool(Vals::Rows(Cow::Borrowed(&[])));

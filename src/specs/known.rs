@@ -12,7 +12,7 @@ use super::table_file;
 use super::{SpecFile, TableSpec, read_all};
 use crate::base::error::Result;
 
-/// A file that is parsed when it is first needed.
+/// A YAML file that is parsed when its content is first needed.
 #[derive(Debug)]
 struct LazyFile<T> {
     file: SpecFile,
@@ -20,7 +20,7 @@ struct LazyFile<T> {
 }
 
 impl<T: Default + Send> LazyFile<T> {
-    /// Wraps files. If `tried` is true, parses all of them now.
+    /// Prepares files for lazy parsing. If `tried` is true, parses all files now.
     fn wrap<'a>(
         files: impl Iterator<Item = &'a SpecFile>,
         tried: bool,
@@ -39,16 +39,17 @@ impl<T: Default + Send> LazyFile<T> {
     }
 }
 
-/// The table specs of a family by name.
+/// The table specs of one family, by table name.
 type FamilySpecs = BTreeMap<String, Arc<TableSpec>>;
 
 /// Table specs by table name. Each family's file is parsed when one of its tables is first looked up.
 #[derive(Debug, Default, Clone)]
 pub struct TableSpecs {
     families: Vec<Arc<LazyFile<FamilySpecs>>>,
-    /// The index in `families` of the file that describes a table. Later files replace tables of earlier ones.
+    /// The index in `families` of the file with a table's spec, by table name. Later files replace tables of earlier
+    /// files.
     by_name: BTreeMap<String, usize>,
-    /// Table specs, by table name, that replace those of the files because the judged tree states other facts.
+    /// Table specs, by table name, that replace the specs of the files because the judged tree states other facts.
     changed: BTreeMap<String, Arc<TableSpec>>,
 }
 
@@ -96,7 +97,8 @@ impl TableSpecs {
         }
     }
 
-    /// Returns a copy of a table's spec that replaces the original, for modification; `None` for an unknown table.
+    /// Returns a copy of a table's spec for modification; `None` for an unknown table. Later lookups return the copy
+    /// instead of the original.
     pub(super) fn get_mut(&mut self, table: &str) -> Option<&mut TableSpec> {
         let spec = self.get(table)?.clone();
         Some(Arc::make_mut(self.changed.entry(table.to_owned()).insert_entry(spec).into_mut()))
@@ -128,22 +130,22 @@ impl TableSpecs {
     }
 }
 
-/// Parses the table specs of a family's file. If `tried` is true, also checks their formulas.
+/// Parses the table specs in a family's file. If `tried` is true, also checks the formulas of the specs.
 pub(super) fn tables(file: &SpecFile, tried: bool) -> Result<FamilySpecs> {
     let family: table_file::Family = file.parse()?;
     let specs = family.into_specs(tried).map_err(|e| file.malformed(e))?;
     Ok(specs.into_iter().map(|spec| (spec.name.clone(), Arc::new(spec))).collect())
 }
 
-/// Returns the table names of an embedded family file without parsing it. In these files a table's line is
-/// two spaces, the name and a colon.
+/// Returns the table names in an embedded family file without parsing the YAML. In such a file, the line of a table
+/// consists of two spaces, the table's name and a colon.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().skip_while(|line| *line != "tables:");
     let names = lines.filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
     names.filter(|name| !name.starts_with([' ', '#']))
 }
 
-/// Returns the family name of an embedded family file without parsing it.
+/// Returns the family name in an embedded family file without parsing the YAML.
 fn family(text: &str) -> Option<&str> {
     let name = text.lines().find_map(|line| line.strip_prefix("family: "))?;
     Some(name.trim_matches('"'))

@@ -19,9 +19,9 @@ static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 static SYSTEMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/systems");
 static CHARTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/charts");
 
-/// The kinds of files in a folder with the layout of `rules/`, as paths in which `*.yaml` stands for any name. The
-/// flag is true if a database may contain its own file of the kind. It is false if only the caller may supply one,
-/// because the file decides which programs run or what is measured. SECURITY.md lists the kinds.
+/// The kinds of files in a folder with the layout of `rules/`, as paths in which `*.yaml` stands for any name. The flag
+/// is true if a database may contain its own file of this kind. It is false if only the caller of the program may
+/// supply such a file, because the file decides which programs run or what is measured. SECURITY.md lists the kinds.
 pub const KINDS: [(&str, bool); 19] = [
     // A rule.
     ("*.yaml", true),
@@ -45,7 +45,8 @@ pub const KINDS: [(&str, bool); 19] = [
     ("traces/*.yaml", true),
 ];
 
-/// Returns the kind of a file by its path in a folder with the layout of `rules/`; `None` if nothing reads it.
+/// Returns the kind of a file and its flag in [`KINDS`] by the file's path in a folder with the layout of `rules/`;
+/// `None` if the program does not read such a file.
 fn kind_of(inside: &str) -> Option<(&'static str, bool)> {
     let name = inside.rsplit('/').next().unwrap_or(inside);
     let any = format!("{}*.yaml", &inside[..inside.len() - name.len()]);
@@ -53,7 +54,8 @@ fn kind_of(inside: &str) -> Option<(&'static str, bool)> {
     find(inside).or_else(|| find(&any))
 }
 
-/// Returns true if a database may contain its own file at this path; false if only the caller may supply it.
+/// Returns true if a database may contain its own file at this path in `rules/`. False if only the caller of the
+/// program may supply the file.
 pub fn is_honoured(inside: &str) -> bool {
     kind_of(inside).is_none_or(|(_, is_honoured)| is_honoured)
 }
@@ -68,7 +70,7 @@ pub struct SpecFile {
     pub shown: String,
     /// The file's text.
     pub text: Cow<'static, str>,
-    /// True if the file is embedded in the binary.
+    /// True if the file is embedded in the binary; false for a file of an overlay.
     pub shipped: bool,
 }
 
@@ -79,7 +81,7 @@ pub struct Library {
 }
 
 impl SpecFile {
-    /// Returns the file's kind, one of [`KINDS`]; `None` if nothing reads it.
+    /// Returns the file's kind, one of [`KINDS`]; `None` if the program does not read such a file.
     pub(crate) fn kind(&self) -> Option<&'static str> {
         kind_of(self.role.strip_prefix("rules/").unwrap_or(&self.role)).map(|(kind, _)| kind)
     }
@@ -93,12 +95,12 @@ impl SpecFile {
     ///
     /// # Errors
     ///
-    /// One line with the file, the line and the problem.
+    /// If the file is malformed. The error is one line with the file, the line and the problem.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
         yaml::parse(&self.text).map_err(|why| self.malformed(why))
     }
 
-    /// Creates an error that names this file.
+    /// Creates an error that names this file and the problem.
     pub(crate) fn malformed(&self, why: impl Display) -> Error {
         Error::new(
             format!("{}: {why}", self.shown),
@@ -107,11 +109,11 @@ impl SpecFile {
     }
 }
 
-/// Reads files in parallel, because parsing takes most of a command's start time.
+/// Reads the given files in parallel, because parsing takes most of a command's start time.
 ///
 /// # Errors
 ///
-/// The error of the first file, in the given order, that cannot be read.
+/// If a file cannot be read. The error is that of the first such file in the given order.
 pub fn read_all<'a, R: Send>(
     files: impl Iterator<Item = &'a SpecFile>,
     read: impl Fn(&SpecFile) -> Result<R> + Sync,
@@ -167,19 +169,19 @@ impl Library {
         self.documents.push(SpecFile { role, shown: shown.to_owned(), text, shipped: false });
     }
 
-    /// Returns true if there are no overlays. Tests check all embedded files, so a run without overlays need
-    /// not check them again.
+    /// Returns true if there are no overlays. A run without overlays does not check the files, because tests check all
+    /// embedded files.
     pub(crate) fn is_embedded(&self) -> bool {
         self.overlays().next().is_none()
     }
 
-    /// Returns the overlay files, in the order in which later ones replace earlier ones.
+    /// Returns the overlay files in the order in which they were added. Later files replace earlier ones.
     pub(crate) fn overlays(&self) -> impl Iterator<Item = &SpecFile> {
         self.documents.iter().filter(|d| !d.shipped)
     }
 
-    /// Returns the files of a folder without its subfolders, in the order in which later ones replace earlier
-    /// ones.
+    /// Returns the files of a folder, without its subfolders, in the order in which they were added. Later files
+    /// replace earlier ones.
     pub(crate) fn folder<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a SpecFile> {
         self.documents.iter().filter(move |d| {
             let inside = d.role.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
@@ -187,17 +189,19 @@ impl Library {
         })
     }
 
-    /// Returns the files with a role, in the order in which later ones add to or replace earlier ones.
+    /// Returns the files with a role, in the order in which they were added. Later files add to earlier ones or replace
+    /// them.
     pub(crate) fn file<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a SpecFile> {
         self.documents.iter().filter(move |d| d.role == role)
     }
 
-    /// Returns the files of no kind, which are never read, for example because a folder's name is misspelt.
+    /// Returns the files without a kind, which the program never reads. For example, the name of their folder is
+    /// misspelt.
     pub(crate) fn unread(&self) -> impl Iterator<Item = &SpecFile> {
         self.documents.iter().filter(|d| d.kind().is_none())
     }
 
-    /// Returns the rules, in the order in which later ones replace earlier ones.
+    /// Returns the files of rules in the order in which they were added. Later files replace earlier ones.
     pub(crate) fn rules(&self) -> impl Iterator<Item = &SpecFile> {
         self.documents.iter().filter(|d| d.kind() == Some("*.yaml"))
     }

@@ -14,11 +14,12 @@ use crate::base::error::Reason;
 use crate::base::expr::{Expr, Vals, Value};
 use crate::base::glob::{self, GlobScope};
 
-/// A limit, which explains missing keys of some tables.
+/// A limit of a system: the reason why some keys of some tables cannot be measured, so that missing keys are not
+/// reported.
 #[derive(Debug)]
 pub struct Limit {
-    /// True if the limit is embedded in the binary. It may then read key parts of embedded table specs that an
-    /// overlay replaces.
+    /// True if the limit is embedded in the binary. Such a limit may also read key parts of embedded table specs that
+    /// an overlay replaces.
     shipped: bool,
     tables: Vec<Glob>,
     /// The matchers of `tables`, compiled when the first table is looked up.
@@ -33,14 +34,15 @@ pub struct Limit {
 /// All limits by their ids.
 pub type Limits = BTreeMap<String, Limit>;
 
-/// The names that a predicate can read in addition to the key's parts and the system's figures. `larger_served` and
-/// `smaller_served` are true if a served key that differs from the missing key along axes alone is at least, or at most,
-/// as large along every axis. `missing_share` is the missing share of the slice.
+/// The names that a limit's predicate can read in addition to key parts and figures of the system. `larger_served` is
+/// true if the tables serve a key that differs from the missing key only along axes and is at least as large along
+/// every axis. `smaller_served` is true if they serve such a key that is at most as large along every axis.
+/// `missing_share` is the fraction of the slice's keys that are missing.
 const FACTS: [&str; 6] =
     ["system", "backend", "version", "larger_served", "smaller_served", "missing_share"];
 
-/// The prefix of a figure's name that selects the smallest value of this figure among the systems that have
-/// the key.
+/// The prefix of a figure's name in a limit's predicate. With it, the predicate reads the smallest value of the figure
+/// among the systems that have the key.
 pub const NEAREST: &str = "nearest.";
 
 #[derive(Debug, Deserialize)]
@@ -59,7 +61,7 @@ struct LimitEntry {
     reason: String,
 }
 
-/// Parses a file of limits. The error is one line.
+/// Parses a file of limits. An error is one line.
 pub(super) fn parse(document: &SpecFile) -> Result<Limits, Reason> {
     let file: LimitFile = crate::base::yaml::parse(&document.text)?;
     let mut limits = Limits::new();
@@ -100,8 +102,8 @@ impl Limit {
         tables.iter().any(|t| t.is_match(table) || t.is_match(table.trim_end_matches("_perf")))
     }
 
-    /// Checks the predicate against the column types of the limit's tables, so that misspelt names and mixed
-    /// types are found at the start. The error names file and line.
+    /// Checks the limit's predicate against the column types of its tables, so that misspelt names and mixed types are
+    /// found when the program starts. The error names file and line.
     pub(super) fn check(&self, tables: &TableSpecs, systems: &KnownSystems) -> Result<(), Reason> {
         let mut known: BTreeSet<&str> = FACTS.into();
         if self.shipped {
@@ -132,7 +134,7 @@ impl Limit {
     }
 }
 
-/// Returns the type of a name in a predicate, as a value without rows; `None` if the name is unknown.
+/// Returns the type of a name in a limit's predicate, as a value without rows; `None` if the name is unknown.
 fn key_type(spec: &TableSpec, name: &str) -> Option<Value<'static>> {
     if let Some(part) = spec.key.iter().find(|p| p.name == name) {
         // A flag is compared by its name.

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::column::ColumnKind;
 use crate::base::yaml::LoaderFields;
 
-/// The contents of `rules/loader.yaml`.
+/// The capabilities of the planner's loader, as stated in `rules/loader.yaml`.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoaderFacts {
-    /// The library that reads the files; a note for people.
+    /// The name of the library with which the loader reads Parquet files; for people only.
     #[serde(rename = "reader")]
     _reader: String,
     /// The codecs that the loader decompresses.
@@ -20,29 +20,29 @@ pub struct LoaderFacts {
     types: LoaderTypes,
     /// True if the loader reads text tables.
     pub text_tables: bool,
-    /// The fields of the YAML files that the loaders read.
+    /// The fields that the loaders read in YAML files.
     pub yaml: LoaderFiles,
 }
 
-/// The fields that the loaders read, by YAML file.
+/// The fields that the loaders read in YAML files, by file.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoaderFiles {
-    /// The file that describes a system.
+    /// The fields of the YAML file that describes a system.
     pub system: LoaderFields,
-    /// `collection_meta.yaml` of schema 1.
+    /// The fields of `collection_meta.yaml`, schema 1.
     pub sidecar: LoaderFields,
-    /// `collection_meta.yaml` of schema 2.
+    /// The fields of `collection_meta.yaml`, schema 2.
     pub sidecar_2: LoaderFields,
-    /// `reuse.yaml`.
+    /// The fields of `reuse.yaml`.
     pub reuse: LoaderFields,
-    /// `query_versions.yaml`.
+    /// The fields of `query_versions.yaml`.
     pub query_versions: LoaderFields,
-    /// `attention_lane_defaults.yaml`.
+    /// The fields of `attention_lane_defaults.yaml`.
     pub attention_lanes: LoaderFields,
 }
 
-/// The stored types that the loader accepts, by kind of column.
+/// The types of Parquet columns that the loader accepts, by kind of column.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LoaderTypes {
@@ -54,7 +54,7 @@ struct LoaderTypes {
 }
 
 impl LoaderFacts {
-    /// Returns the stored types that the loader accepts for a kind of column.
+    /// Returns the types of Parquet columns that the loader accepts for a kind of column.
     pub(crate) fn types(&self, kind: ColumnKind) -> &[StoredType] {
         match kind {
             ColumnKind::Text => &self.types.text,
@@ -84,7 +84,7 @@ pub enum Codec {
     Lz4Raw,
 }
 
-/// The type that a Parquet file states for a column.
+/// The type that a Parquet file declares for a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StoredType {
@@ -132,13 +132,13 @@ pub enum StoredType {
     Time,
     /// Timestamps.
     Timestamp,
-    /// Durations.
+    /// Intervals of time in months, days and milliseconds.
     Interval,
     /// UUIDs.
     Uuid,
     /// Only nulls.
     Null,
-    /// Two contradictory types, which readers resolve differently.
+    /// Two declared types that contradict each other, which readers resolve differently.
     Contradictory,
     /// A group of columns.
     Struct,

@@ -63,31 +63,30 @@ use crate::base::expr::Lookup;
 use facts::{Pins, QueryVersions};
 use system::System;
 
-/// Everything known about tables, systems and models.
+/// All facts that the program knows about tables, systems and models.
 #[derive(Debug, Default, Clone)]
 pub struct Specs {
-    /// The YAML files that the specs are read from, including files that only other rooms parse.
+    /// The YAML files from which the specs are read, including files that only other rooms parse.
     pub library: Arc<Library>,
     /// Table specs by table name.
     pub tables: TableSpecs,
     /// Facts about known systems by name.
     pub systems: KnownSystems,
-    /// The numbers that formulas look up by a text.
+    /// The numbers that formulas look up by a text, such as a dtype's name.
     pub lookups: Lookups,
     /// The known layouts of databases, and the one that a run uses.
     pub layouts: Layouts,
-    /// The usual differences between correct measurements of the same point.
+    /// The usual spread between correct measurements of the same point.
     pub noise: Noise,
-    /// The reasons why a system cannot run a case, by id.
+    /// The reasons why a system cannot measure some keys, by id.
     pub limits: Arc<Limits>,
-    /// Capabilities of the planner's loader.
+    /// The capabilities of the planner's loader.
     pub loader: Arc<LoaderFacts>,
-    /// The sources and dates of the shipped lists.
+    /// The sources and dates of the lists that are embedded in the binary.
     pub shipped: Arc<ShippedFacts>,
-    /// The files of a database that state facts, and the values that apply without them.
+    /// The files in which a database states facts, and the values to use without them.
     pub facts: FactFiles,
-    /// The family of each table, including tables without a spec, as the judged tree's operation catalog
-    /// states it.
+    /// The family of each table, as the judged tree's operation catalog states it. This includes tables without a spec.
     pub families: BTreeMap<String, String>,
     /// The versions that a query can reach; `None` if the judged tree does not state them.
     pub query_versions: Option<QueryVersions>,
@@ -98,11 +97,11 @@ pub struct Specs {
 pub struct Lookups {
     /// Bytes per element, by dtype.
     bytes: BTreeMap<String, f64>,
-    /// The system's figure for the dtype's FLOP/s, by dtype.
+    /// The name of the system's figure for the dtype's FLOP/s, by dtype.
     flops: BTreeMap<String, String>,
-    /// Figures in the loader's code, by list, then by text.
+    /// The pinned numbers in the loader's code, by the list's name, then by text.
     pub(crate) pins: BTreeMap<String, Pins>,
-    /// The lists of figures that a pull request changes.
+    /// The names of the lists of pinned numbers whose source file a pull request changes.
     pub(crate) unsettled: BTreeSet<String>,
 }
 
@@ -121,7 +120,8 @@ impl Lookups {
         }
     }
 
-    /// Returns the system's figure with the FLOP/s of a dtype; `None` for a dtype that is only moved, or an unknown one.
+    /// Returns the name of the system's figure for a dtype's FLOP/s. `None` if the dtype is unknown or not used for
+    /// arithmetic.
     pub(crate) fn rate(&self, dtype: &str) -> Option<&str> {
         self.flops.get(dtype).map(String::as_str)
     }
@@ -131,7 +131,7 @@ impl Lookups {
         self.bytes.keys().map(String::as_str)
     }
 
-    /// Returns true if both give the same values for a function.
+    /// Returns true if these lookups and `other` give the same values for a function.
     fn gives_same(&self, other: &Self, function: &Lookup) -> bool {
         match function {
             Lookup::Bytes => self.bytes == other.bytes,
@@ -140,14 +140,14 @@ impl Lookups {
         }
     }
 
-    /// Returns true if a pull request changes the code that contains the function's figures. A text without a
-    /// figure may have one in the changed code.
+    /// Returns true if a pull request changes the code that contains the function's pinned numbers. The changed code
+    /// may have a number for a text without one.
     pub(crate) fn is_unsettled(&self, function: &Lookup) -> bool {
         matches!(function, Lookup::Pin(list) if self.unsettled.contains(&**list))
     }
 }
 
-/// The facts about a dtype in `rules/dtypes.yaml`.
+/// The facts about one dtype in `rules/dtypes.yaml`.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DtypeFacts {
@@ -157,8 +157,7 @@ struct DtypeFacts {
 }
 
 impl Specs {
-    /// Returns when rows of other files fill gaps in a version's own table. This is always the case for
-    /// tables without a spec.
+    /// Returns the cases in which rows of other files fill gaps in a table; always for tables without a spec.
     pub(crate) fn filling(&self, table: &str) -> Filling {
         self.tables.get(table).map_or(Filling::Always, |spec| spec.filling)
     }
@@ -183,8 +182,8 @@ impl Specs {
         Self::read(library)
     }
 
-    /// Chooses the layout of a database by its name, or else from the paths of its files. Loaders of other
-    /// layouts than the public one read text tables.
+    /// Chooses the layout of a database by its name, or else from the paths of its files. If the layout's patterns find
+    /// the tables, text tables count as readable by the loader.
     ///
     /// # Errors
     ///
@@ -201,17 +200,18 @@ impl Specs {
         Ok(())
     }
 
-    /// Parses this room's files. With overlays, also checks all formulas against the types of the tables.
+    /// Parses the files of this room (`specs`). With overlays, also checks all formulas against the types of the
+    /// tables.
     ///
     /// # Errors
     ///
-    /// At the first malformed file; the error names file and line.
+    /// If a file is malformed. The error names the first such file and the line.
     pub fn read(library: Library) -> Result<Self> {
         let tried = !library.is_embedded();
         Self::read_and_try(library, tried)
     }
 
-    /// Parses this room's files; if `tried` is true, also checks all formulas.
+    /// Parses the files of this room (`specs`). If `tried` is true, also checks all formulas.
     fn read_and_try(library: Library, tried: bool) -> Result<Self> {
         let mut specs = Self {
             systems: KnownSystems::read(library.folder("systems"), tried)?,
@@ -252,7 +252,7 @@ impl Specs {
         Ok(specs)
     }
 
-    /// Refuses formulas that look up a text in a list of pins that does not exist.
+    /// Refuses formulas that look up a text in an unknown list of pinned numbers.
     fn check_pins(&self) -> Result<()> {
         for spec in self.tables.values() {
             for (lookup, _) in spec.formulas().flat_map(|f| f.lookups()) {

@@ -4,36 +4,36 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The spread of reruns by latency, for all tables together and for tables with enough reruns of their own.
+/// The spread between reruns of the same measurement, by latency. Tables with enough reruns have separate values.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Noise {
-    /// The noise bands of all tables together.
+    /// The noise bands from the reruns of all tables together.
     pub all: Vec<NoiseBand>,
-    /// The noise bands by table and backend.
+    /// The noise bands of tables with enough reruns, by table, then by backend.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, BTreeMap<String, Vec<NoiseBand>>>,
-    /// The tables whose reruns are not counted: the reason by path.
+    /// The tables whose reruns are not counted: the reason, by the table's path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<String, String>,
 }
 
-/// The spread of reruns in a band of latencies.
+/// The spread between reruns in one band of latencies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoiseBand {
-    /// The upper end of the band in ms; `None` for the last band.
+    /// The upper end of the band, in ms; `None` for the last band.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below_ms: Option<f64>,
-    /// The number of pairs of reruns.
+    /// The number of pairs of reruns in the band.
     pub pairs: usize,
-    /// The number of tables with such pairs.
+    /// The number of tables with pairs of reruns in the band.
     pub tables: usize,
-    /// The median ratio of slower to faster rerun.
+    /// The median ratio of the slower to the faster rerun of a pair.
     pub p50: f64,
-    /// The 95th percentile of the ratio of slower to faster rerun.
+    /// The 95th percentile of the ratio of the slower to the faster rerun of a pair.
     pub p95: f64,
-    /// The 99th percentile of the ratio of slower to faster rerun.
+    /// The 99th percentile of the ratio of the slower to the faster rerun of a pair.
     pub p99: f64,
 }
 
@@ -45,12 +45,12 @@ pub struct NoiseBands<'a> {
 }
 
 impl Noise {
-    /// Returns the spread of reruns at a latency in ms; `None` if it is unknown.
+    /// Returns the noise band of a table and backend at a latency in ms; `None` if the spread is unknown.
     pub fn at(&self, table: &str, backend: &str, latency: f64) -> Option<&NoiseBand> {
         self.bands(table, backend).at(latency)
     }
 
-    /// Returns the noise bands of a table.
+    /// Returns the noise bands of a table and backend.
     pub(crate) fn bands(&self, table: &str, backend: &str) -> NoiseBands<'_> {
         let own = self.tables.get(table).and_then(|bands| bands.get(backend));
         NoiseBands { own: own.map_or(&[], |bands| bands), all: &self.all }
@@ -58,7 +58,7 @@ impl Noise {
 }
 
 impl<'a> NoiseBands<'a> {
-    /// Returns the spread of reruns at a latency in ms; `None` if it is unknown.
+    /// Returns the noise band at a latency in ms; `None` if the spread is unknown.
     pub(crate) fn at(&self, latency: f64) -> Option<&'a NoiseBand> {
         let is_band = |band: &&NoiseBand| band.below_ms.is_none_or(|end| latency < end);
         self.own.iter().find(is_band).or_else(|| self.all.iter().find(is_band))

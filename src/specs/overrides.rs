@@ -6,7 +6,7 @@ use super::facts::{KernelChoices, Lanes, Operations};
 use super::{Specs, StatedFacts};
 
 impl Specs {
-    /// Returns these specs, overridden by the facts that a tree states.
+    /// Returns a copy of these specs in which the facts that a tree states replace the embedded ones.
     pub(crate) fn with_facts(&self, facts: &StatedFacts) -> Self {
         let mut specs = self.clone();
         for (table, families) in facts.operations.iter().flat_map(Operations::tables) {
@@ -43,8 +43,8 @@ impl Specs {
         specs
     }
 
-    /// Returns true if two specs agree on everything that affects a table's rows except the backends of its kernels,
-    /// so that results computed with one are valid for the other.
+    /// Returns true if these specs and `other` agree on everything that affects a table's rows, except the backends of
+    /// the table's kernels. Results computed with one are then valid for the other.
     pub(crate) fn know_alike(&self, other: &Self, table: &str) -> bool {
         let spec = |specs: &Self| specs.tables.get(table).cloned();
         let alike = match (spec(self), spec(other)) {

@@ -7,27 +7,27 @@ use serde::Deserialize;
 use super::{Library, SpecFile};
 use crate::base::error::Result;
 
-/// The lists of `rules/` and `systems/` with their sources.
+/// The sources and dates of the lists of facts in `rules/` and `systems/`.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShippedFacts {
-    /// The lists, by source.
+    /// The lists, one entry per source.
     pub lists: Vec<ShippedList>,
-    /// The rules whose findings rest on a list, by the start of the list's path.
+    /// The ids of the rules whose findings depend on a list, by the start of the list's path.
     rules: BTreeMap<String, Vec<String>>,
 }
 
-/// Lists of facts from one source.
+/// Lists of facts that come from one source.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShippedList {
-    /// The files and folders, by their paths in this repository.
+    /// The files and folders of the lists, by their paths in this repository.
     pub files: Vec<String>,
     /// The repository that the facts were read from.
     pub source: String,
-    /// The commit of the repository; `None` if it was not recorded.
+    /// The commit of the source repository; `None` if the commit was not recorded.
     pub commit: Option<String>,
-    /// The year and month of the facts.
+    /// The year and month in which the facts were current.
     pub date: String,
 }
 
@@ -47,7 +47,8 @@ impl ShippedFacts {
         self.lists.iter().map(|list| &*list.date).max().unwrap_or("an unknown date")
     }
 
-    /// Returns the end of a sentence about something that no list contains: `not known to perfdb-gate …`.
+    /// Returns the end of a sentence about something that no list contains: `not known to perfdb-gate VERSION, whose
+    /// facts are of DATE`.
     pub(crate) fn not_known(&self) -> String {
         let version = env!("CARGO_PKG_VERSION");
         format!("not known to perfdb-gate {version}, whose facts are of {}", self.date())

@@ -16,32 +16,33 @@ use crate::base::glob::{self, GlobScope};
 pub struct System {
     /// The system's name, which is the file stem.
     pub name: String,
-    /// Figures by dotted path, in SI units: `gpu.mem_bw` in B/s, `gpu.bfloat16_tc_flops` in FLOP/s.
+    /// The numbers in the system's YAML by dotted path, in SI units: `gpu.mem_bw` in B/s, `gpu.bfloat16_tc_flops` in
+    /// FLOP/s.
     pub figures: BTreeMap<String, f64>,
-    /// Texts by dotted path: `data_dir`, `misc.nccl_version`.
+    /// The texts in the system's YAML by dotted path, such as `data_dir` or `misc.nccl_version`.
     pub texts: BTreeMap<String, String>,
-    /// Glob patterns that match the device names in rows measured on the system.
+    /// Glob patterns for the device names in rows that were measured on the system.
     pub devices: Vec<String>,
-    /// Alternative correct values of figures, by path, such as those of a newer machine of the same name.
+    /// Further correct values of figures, by path. For example, a newer machine of the same name has another value.
     pub also: BTreeMap<String, Vec<f64>>,
-    /// The paths of figures that other machines are not compared with, because they are estimates.
+    /// The paths of figures that are estimates, so that they are not compared with other machines.
     pub unconfirmed: BTreeSet<String>,
 }
 
-/// The path of the last-level cache's size in bytes.
+/// The path of the figure for the last-level cache's size in bytes.
 pub(crate) const L2_CACHE: &str = "gpu.l2_cache";
 
-/// The path of the memory bandwidth in B/s.
+/// The path of the figure for the memory bandwidth in B/s.
 pub(crate) const MEMORY_BANDWIDTH: &str = "gpu.mem_bw";
 
-/// The path of the GPU's power limit in W.
+/// The path of the figure for the GPU's power limit in W.
 pub(crate) const POWER: &str = "gpu.power";
 
-/// The prefix of the paths of alternative values in the YAML.
+/// The prefix of the paths of further correct values in a system's YAML.
 const ALSO: &str = "also.";
 
 impl System {
-    /// Parses a system's YAML. The error is one line that names the place.
+    /// Parses a system's YAML. An error is one line that names the place in the file.
     pub fn parse(name: &str, text: &str) -> Result<Self, Reason> {
         let value: serde_json::Value = crate::base::yaml::parse(text)?;
         let mut system = Self { name: name.to_owned(), ..Self::default() };
@@ -55,7 +56,7 @@ impl System {
         Ok(system)
     }
 
-    /// Describes the fields that differ in another state of the system, such as `node.num_gpus_per_node: 2 → 8`.
+    /// Describes the fields that differ between this system and `after`, such as `node.num_gpus_per_node: 2 → 8`.
     pub(crate) fn changes(&self, after: &Self) -> Vec<String> {
         let fields = |system: &Self| -> BTreeMap<String, String> {
             let figures = system.figures.iter().map(|(path, value)| (path, value.to_string()));
@@ -74,13 +75,13 @@ impl System {
             .collect()
     }
 
-    /// Returns true if the system's GPU has this device name.
+    /// Returns true if this is a device name of the system's GPU.
     pub(crate) fn is_device(&self, name: &str) -> bool {
         self.device_matcher()(name)
     }
 
-    /// Returns a function that tests if the system's GPU has a device name. Most names match literally, and
-    /// compiling a glob is slow. Therefore, globs are compiled only when a name does not match literally.
+    /// Returns a function that tests whether a text is a device name of the system's GPU. Most names match literally,
+    /// and compiling a glob is slow. Therefore, globs are compiled only when a name does not match literally.
     pub(crate) fn device_matcher(&self) -> impl Fn(&str) -> bool {
         let globs: OnceCell<Vec<GlobMatcher>> = OnceCell::new();
         // The patterns were checked when the YAML was parsed.
@@ -133,7 +134,7 @@ impl System {
         Ok(())
     }
 
-    /// Returns the path of a field whose top-level name systems do not have, such as a misspelt one; `None` if all
+    /// Returns the path of a field whose top-level name is unknown, for example because it is misspelt; `None` if all
     /// names are known.
     pub(crate) fn unknown_field(&self) -> Option<&str> {
         const KNOWN: [&str; 7] =
@@ -147,8 +148,8 @@ impl System {
         self.figures.get(path).copied()
     }
 
-    /// Returns the correct values of a figure for a machine of this name, the usual one first; empty if the figure is
-    /// an estimate.
+    /// Returns the correct values of a figure for a machine of this name, with the usual value first; empty if the
+    /// figure is an estimate or unknown.
     pub(crate) fn correct_values(&self, path: &str) -> Vec<f64> {
         if self.unconfirmed.contains(path) {
             return Vec::new();
@@ -157,13 +158,12 @@ impl System {
         self.figure(path).into_iter().chain(further).collect()
     }
 
-    /// Returns the GPU generation, or `None` if it is unknown. Systems of one generation are peers.
+    /// Returns the GPU generation; `None` if it is unknown. Tables of systems of one generation are peers.
     pub fn generation(&self) -> Option<&str> {
         self.texts.get("generation").map(String::as_str)
     }
 
-    /// Returns true if the YAML describes a system and not something else, such as a manifest beside the
-    /// systems.
+    /// Returns true if the YAML describes a system. Other YAML, such as a manifest, can be in the same folder.
     pub(crate) fn is_system(&self) -> bool {
         self.texts.contains_key("data_dir") || self.figures.keys().any(|k| k.starts_with("gpu."))
     }

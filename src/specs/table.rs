@@ -24,11 +24,11 @@ pub const PLACE: [&str; 3] = ["place_system", "place_backend", "place_version"];
 pub struct KeyPart {
     /// The key part's name in findings.
     pub name: String,
-    /// The key part's value as a formula.
+    /// The formula that computes the key part's value.
     pub value: Expr,
 }
 
-/// The row that the loader serves if several rows have one key.
+/// The row that the loader serves if several rows have the same key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Serves {
@@ -45,29 +45,30 @@ pub enum Serves {
 /// version's own table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Filling {
-    /// Other files fill each key that the version lacks.
+    /// Other files fill every key that the version's own table lacks.
     #[default]
     Always,
-    /// Earlier versions of the backend fill each missing key, and no other file does.
+    /// Only earlier versions of the backend fill every key that the version's own table lacks.
     Earlier,
-    /// Other files are never used.
+    /// Rows of other files never fill gaps.
     Never,
 }
 
-/// Rows that the loader puts into one map; a row may go into several.
+/// A map of the loader, and the rows that the loader puts into this map. A row may go into several maps.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bucket {
     /// The map's name in the loader.
     pub name: String,
-    /// The rows that go into the map.
+    /// The formula that selects the rows that go into the map.
     pub rows: Expr,
-    /// A text column, if the loader has a map for each of its texts, which it asks only after all others.
+    /// The text column by which the loader divides the map into one map per text; `None` for a single map. The loader
+    /// reads these maps only after all others.
     pub apart: Option<String>,
 }
 
-/// Columns that the loader expects to vary together. In a group of rows with equal `by`, if `varies` takes
-/// several values, `with` must do so too. Otherwise, the loader refuses the table.
+/// Columns that the loader expects to vary together. The rows with equal values in the columns `by` form a group. If
+/// `varies` has several values in a group, `with` must have several too. Otherwise, the loader refuses the table.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guard {
@@ -75,11 +76,11 @@ pub struct Guard {
     pub by: Vec<String>,
     /// The column that may vary.
     pub varies: String,
-    /// The column that must then vary too.
+    /// The column that must have several values in a group if `varies` has several.
     pub with: String,
 }
 
-/// A time that no measurement can be shorter than.
+/// A lower bound of the time that a measurement can take.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bound {
@@ -90,31 +91,31 @@ pub struct Bound {
     /// True if the bound is certain, so that a shorter time is an error.
     #[serde(default)]
     pub strict: bool,
-    /// Bytes read once per call; given if caches can make a measurement faster than the bound.
+    /// The number of bytes that one call reads once; `None` if caches cannot make a measurement faster than the bound.
     #[serde(default)]
     pub working_set: Option<Expr>,
 }
 
-/// A relation between the values of each row: a rate and its time, a minimum and a median.
+/// A relation between the values of each row, such as between a rate and its time, or a minimum and a median.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// The column that follows from the others; given with `is`.
+    /// The column that follows from the other columns; `None` if `holds` states the relation.
     #[serde(default)]
     pub column: Option<Expr>,
-    /// The value of the column, from the other columns.
+    /// The formula that computes the column's value from the other columns; `None` if `holds` states the relation.
     #[serde(default)]
     pub is: Option<Expr>,
-    /// Other units in which the column may be given: factors by which its values may be multiplied.
+    /// Factors by which the column's values may be multiplied, because the column may be in another unit.
     #[serde(default)]
     pub units: Vec<f64>,
-    /// The fraction by which the column may differ from its value, apart from rounding.
+    /// The fraction by which the column may differ from the computed value, in addition to rounding.
     #[serde(default)]
     pub within: f64,
-    /// A condition that is true in every row, if the identity is not the value of a column.
+    /// The condition that is true in every row; `None` if the relation is the value of a column.
     #[serde(default)]
     pub holds: Option<Expr>,
-    /// The rows for which the identity is certain; by default all.
+    /// The formula that selects the rows in which the relation is certain; `None` for all rows.
     #[serde(default, rename = "where")]
     pub filter: Option<Expr>,
 }
@@ -125,8 +126,8 @@ impl Identity {
         self.column.iter().chain(&self.is).chain(&self.holds).chain(&self.filter)
     }
 
-    /// Returns the name of the column that follows from the others; `None` if the identity has no column, or a
-    /// formula in its place.
+    /// Returns the name of the column that follows from the other columns. `None` if the relation has no such column,
+    /// or has a formula in its place.
     pub(crate) fn derived(&self) -> Option<&str> {
         self.column.as_ref()?.as_column()
     }
@@ -138,26 +139,26 @@ impl Identity {
 pub struct Seal {
     /// The ending of the seal's file name, in place of the table's ending.
     pub ending: String,
-    /// The seal's field with the number of rows in the table.
+    /// The name of the seal's field that contains the table's number of rows.
     pub rows: String,
-    /// The seal's field with the SHA-256 of the table's bytes.
+    /// The name of the seal's field that contains the SHA-256 of the table's bytes.
     pub sha256: String,
-    /// The seal's fields that name the table's place.
+    /// The names of the seal's fields that contain the table's system, backend and version.
     pub place: SealPlace,
-    /// Further fields of the seal, each with its allowed values.
+    /// The allowed values of further fields of the seal, by field name.
     #[serde(default)]
     pub one_of: BTreeMap<String, Vec<serde_json::Value>>,
 }
 
-/// The fields of a seal that name the table's place.
+/// The names of a seal's fields that contain the table's system, backend and version.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SealPlace {
-    /// The field with the system.
+    /// The name of the field that contains the system.
     pub system: String,
-    /// The field with the backend.
+    /// The name of the field that contains the backend.
     pub backend: String,
-    /// The field with the version.
+    /// The name of the field that contains the version.
     pub version: String,
 }
 
@@ -176,7 +177,7 @@ pub struct TableSpec {
     pub key: Vec<KeyPart>,
     /// Numeric key parts along which the planner interpolates, outermost first.
     pub axes: Vec<String>,
-    /// The rows that the loader reads; `None` for all rows.
+    /// The formula that selects the rows that the loader reads; `None` for all rows.
     pub filter: Option<Expr>,
     /// The loader's maps that rows go into; empty for a single map of all rows.
     pub buckets: Vec<Bucket>,
@@ -187,21 +188,21 @@ pub struct TableSpec {
     pub guard: Option<Guard>,
     /// The columns that must hold one value in the whole table for the loader to accept it.
     pub uniform: Vec<String>,
-    /// True if the loader refuses a table with any further column.
+    /// True if the loader refuses a table with a column that the spec does not list.
     pub exact: bool,
     /// True if the loader refuses a table with a null in any cell.
     pub no_nulls: bool,
-    /// The row that the loader serves if several rows have one key.
+    /// The row that the loader serves if several rows have the same key.
     pub serves: Serves,
     /// Columns that distinguish intended copies of a key, such as copies from different sweeps.
     pub coexist: Vec<String>,
-    /// The latencies in ms that a lookup returns, by name: formulas over the measured columns.
+    /// The latencies in ms that a lookup returns, by name, as formulas over the measured columns.
     pub latency: Vec<KeyPart>,
-    /// Additional dtypes that are not in `rules/dtypes.yaml`, by column.
+    /// Dtypes that a column may contain in addition to those of `rules/dtypes.yaml`, by column.
     pub dtypes: BTreeMap<String, Vec<String>>,
-    /// The rows in which a measured column may be zero, by column.
+    /// The formula that selects the rows in which a measured column may be zero, by column.
     pub zero: BTreeMap<String, Expr>,
-    /// Columns along which the latency grows.
+    /// Numeric columns. A larger value in one of them means a longer latency.
     pub sweep: Vec<String>,
     /// Lower bounds of the measured time; empty if no sound bound is known.
     pub bounds: Vec<Bound>,
@@ -215,10 +216,10 @@ pub struct TableSpec {
     pub is_read_by_models: bool,
     /// The file beside the table that seals it; `None` if the loader does not need a seal.
     pub seal: Option<Seal>,
-    /// The kernels whose rows the loader stores separately; `None` unless the judged tree states the kernel that the
-    /// loader tries first.
+    /// The attention lanes: the kernels whose rows the loader stores separately. `None` if the table has no lanes or
+    /// the judged tree does not state which lane the loader tries first.
     pub lanes: Option<Arc<Lanes>>,
-    /// The backends that frameworks can choose; `None` if the judged tree does not list them.
+    /// The backends that frameworks can choose for the table; `None` if the judged tree does not list them.
     pub kernels: Option<Arc<KernelChoices>>,
     /// True if the spec was inferred from a table's own columns.
     pub inferred: bool,
@@ -244,8 +245,8 @@ impl TableSpec {
         }
     }
 
-    /// Returns the key that distinguishes the rows that the loader can serve: the loader's key and, if the loader
-    /// stores the rows of each kernel separately, the kernel.
+    /// Returns the key that distinguishes the rows that the loader can serve. It is the loader's key, extended by the
+    /// kernel if the loader stores the rows of each kernel separately.
     pub(crate) fn row_key(&self) -> Cow<'_, [KeyPart]> {
         let lane = self.lanes.as_ref().and_then(|lanes| KeyPart::column(&lanes.column));
         match lane.filter(|lane| !self.key.iter().any(|part| part.name == lane.name)) {
@@ -290,20 +291,20 @@ impl TableSpec {
         })
     }
 
-    /// Returns the formulas of the key, the loader's filters and the latency.
+    /// Returns the formulas of the key, of the latency, and of the filters that the loader applies.
     pub(crate) fn loaded(&self) -> impl Iterator<Item = &Expr> {
         let parts = self.key.iter().chain(&self.latency).map(|p| &p.value);
         let filters = self.filter.iter().chain(&self.require);
         parts.chain(filters).chain(self.buckets.iter().map(|b| &b.rows))
     }
 
-    /// Returns the columns that the key, the loader's filters or the latency read.
+    /// Returns the columns that the loader reads for the key, for the latency or in its filters.
     pub(crate) fn loaded_columns(&self) -> BTreeSet<&str> {
         let apart = self.buckets.iter().filter_map(|bucket| bucket.apart.as_deref());
         self.loaded().flat_map(Expr::columns).chain(apart).collect()
     }
 
-    /// Returns true if the key, the loader's filters or the latency read the column.
+    /// Returns true if the loader reads the column for the key, for the latency or in its filters.
     pub fn reads(&self, column: &str) -> bool {
         self.loaded_columns().contains(column)
     }
@@ -328,7 +329,7 @@ impl TableSpec {
 }
 
 impl KeyPart {
-    /// Creates a key part from a column; `None` if an expression cannot contain its name.
+    /// Creates a key part from a column; `None` if a formula cannot contain the column's name.
     pub fn column(name: &str) -> Option<Self> {
         let value: Expr = name.parse().ok()?;
         value.as_column()?;

@@ -18,7 +18,7 @@ use crate::base::expr::Expr;
 pub(super) struct Family {
     /// The family's directory.
     family: String,
-    /// Tables by file stem.
+    /// The tables of the family, by the stem of the table's file name.
     tables: BTreeMap<String, TableEntry>,
 }
 
@@ -29,23 +29,24 @@ struct TableEntry {
     /// A description of the table for people.
     #[allow(dead_code, reason = "people read it in the YAML")]
     about: String,
-    /// The kind of each column by name, in file order; `?` at the end if a table may lack the column.
+    /// The kind of each column by the column's name, in file order. A `?` at the end means that a table may lack the
+    /// column.
     #[schemars(with = "BTreeMap<String, String>", extend("additionalProperties" = {
         "type": "string", "pattern": r"^(text|int|bool|number|ms|us|GB/s|TFLOP/s|W)\??$"
     }))]
     columns: OrderedMap<String>,
     /// The parts of the loader's key: columns, or names with formulas.
     key: Vec<KeyEntry>,
-    /// Numeric key parts along which the planner interpolates, outermost first; three at most.
+    /// Numeric key parts along which the planner interpolates, outermost first. At most three are allowed.
     #[serde(default)]
     axes: Vec<String>,
-    /// The rows that the loader reads.
+    /// The condition that selects the rows that the loader reads; by default all rows.
     #[serde(default)]
     filter: Option<Expr>,
-    /// The loader's maps, if a row can go into several.
+    /// The loader's maps that rows go into; by default a single map of all rows.
     #[serde(default)]
     buckets: Vec<Bucket>,
-    /// The rows that the loader accepts; any other row makes the load fail.
+    /// The condition that every row must fulfil. Otherwise, the loader refuses the table.
     #[serde(default)]
     require: Option<Expr>,
     /// Columns that must vary together for the loader to accept the table.
@@ -54,13 +55,13 @@ struct TableEntry {
     /// Columns that must hold one value in the whole table for the loader to accept it.
     #[serde(default)]
     uniform: Vec<String>,
-    /// True if the loader refuses a table with any further column.
+    /// True if the loader refuses a table with a column that the spec does not list.
     #[serde(default)]
     exact: bool,
     /// True if the loader refuses a table with a null in any cell.
     #[serde(default)]
     no_nulls: bool,
-    /// The row that the loader serves if several rows have one key.
+    /// The row that the loader serves if several rows have the same key.
     serves: Serves,
     /// Columns that distinguish intended copies of a key.
     #[serde(default)]
@@ -69,13 +70,13 @@ struct TableEntry {
     #[serde(default)]
     #[schemars(with = "Option<BTreeMap<String, Expr>>")]
     latency: Option<OrderedMap<Expr>>,
-    /// Additional dtypes that rules/dtypes.yaml does not list, by column.
+    /// Dtypes that a column may contain in addition to those of `rules/dtypes.yaml`, by column.
     #[serde(default)]
     dtypes: BTreeMap<String, Vec<String>>,
-    /// The rows in which a measured column may be zero, by column.
+    /// The condition that selects the rows in which a measured column may be zero, by column.
     #[serde(default)]
     zero: BTreeMap<String, Expr>,
-    /// Columns along which the latency grows.
+    /// Numeric columns. A larger value in one of them means a longer latency.
     #[serde(default)]
     sweep: Vec<String>,
     /// Lower bounds of the measured time.
@@ -87,7 +88,7 @@ struct TableEntry {
     /// The identity columns that the table has; by default all.
     #[serde(default)]
     identity: Option<Vec<String>>,
-    /// True if tables contain any points and not a grid, so that none is missing.
+    /// True if a table may contain any points instead of a full grid, so that no point counts as missing.
     #[serde(default)]
     sparse: bool,
     /// True if the planner reads the table to predict a model's step times. Losing a whole slice of such a table in
@@ -97,25 +98,26 @@ struct TableEntry {
     /// The file beside the table that seals it.
     #[serde(default)]
     seal: Option<Seal>,
-    /// The cases in which donors and earlier versions fill gaps: key by key, earlier versions only, or never.
+    /// The cases in which rows of donors and earlier versions fill gaps in a table: always, from earlier versions only,
+    /// or never.
     #[serde(default)]
     shared: Option<SharedValue>,
 }
 
-/// The value of `shared` in a table's entry.
+/// The value of the field `shared` in a table's entry.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum SharedValue {
-    /// `true`: other files fill each missing key. `false`: they are never used.
+    /// `true`: other files fill every key that the version lacks. `false`: other files are never used.
     Flag(bool),
-    /// A case that is given by its name.
+    /// The name of a case.
     Case(SharedCase),
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum SharedCase {
-    /// Earlier versions of the backend fill each missing key, and no other file does.
+    /// Only earlier versions of the backend fill every key that the version lacks.
     Earlier,
 }
 
@@ -247,8 +249,8 @@ impl TableEntry {
     }
 }
 
-/// Evaluates a spec's formulas on its own column types without rows, so that type errors are found when the
-/// spec is read.
+/// Evaluates a spec's formulas on empty columns of the spec's types, so that type errors are found when the spec is
+/// read.
 fn try_formulas(spec: &TableSpec) -> Result<(), Reason> {
     for formula in spec.formulas() {
         formula.eval(&spec.types()).map_err(|e| e.to_string())?;

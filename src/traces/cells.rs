@@ -10,7 +10,7 @@ use crate::checks::kinds::traces::TraceCheck;
 use crate::findings::Severity;
 
 impl Metrics<'_, '_> {
-    /// Reports cells that are wrong by themselves: text instead of a number, a number that is not
+    /// Reports cells that are wrong regardless of other cells: text instead of a number, and a number that is not
     /// finite, negative, above 100 % or implausible for its unit.
     pub(super) fn cells(&self, findings: &mut Findings<'_>) {
         self.texts(findings, true);
@@ -25,8 +25,8 @@ impl Metrics<'_, '_> {
         }
     }
 
-    /// Reports texts in columns of numbers. `blank` selects the texts that mean "not measured",
-    /// such as `n/a`; without it all other texts are reported.
+    /// Reports texts in columns of numbers. If `blank` is true, only texts that mean "not measured", such as `n/a`, are
+    /// reported; otherwise, only all other texts.
     fn texts(&self, findings: &mut Findings<'_>, blank: bool) {
         let (of, severity, what) = if blank {
             let what = "instead of null or an empty cell for what was not measured";
@@ -49,7 +49,7 @@ impl Metrics<'_, '_> {
         self.add(findings, RowFinding { severity: Some(severity), ..finding });
     }
 
-    /// Checks the cells of a column of numbers.
+    /// Checks the ranges of the cells in a column of numbers.
     fn numbers(&self, findings: &mut Findings<'_>, name: &str, cells: &[TraceCell]) {
         let column = self.spec.columns.get(name);
         let own_unit = column.and_then(|c| c.unit.as_deref());
@@ -62,8 +62,8 @@ impl Metrics<'_, '_> {
         }
     }
 
-    /// Reports values outside the range that the spec calls plausible for a column in its own
-    /// `unit`.
+    /// Reports values outside the range `least` to `most` that the column's spec calls plausible. The range is in
+    /// `unit`, the unit of the spec.
     fn plausible(
         &self,
         findings: &mut Findings<'_>,
@@ -90,9 +90,9 @@ impl Metrics<'_, '_> {
         self.add(findings, RowFinding::new(check, &of, message, rows, values));
     }
 
-    /// Checks a column whose cells are lists of seconds.
+    /// Checks the ranges of the numbers in a column whose cells are lists of seconds.
     fn lists(&self, findings: &mut Findings<'_>, name: &str, lists: &[Vec<f64>]) {
-        /// The most numbers of one list that an example shows.
+        /// The maximum number of values of one list that an example shows.
         const SHOWN: usize = 8;
         let values = |row: usize| {
             let first = lists[row].iter().take(SHOWN).map(|n| TraceCell::Number(*n).json());
@@ -103,7 +103,7 @@ impl Metrics<'_, '_> {
         self.ranges(findings, name, Some("s"), &values, &mut numbers);
     }
 
-    /// Reports numbers that are not finite, negative or above 100 %.
+    /// Reports numbers that are not finite, negative numbers, and percentages above 100 %.
     fn ranges(
         &self,
         findings: &mut Findings<'_>,

@@ -11,7 +11,7 @@ use crate::base::error::{Error, Result};
 use crate::database::source::{Entry, Source};
 use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel};
 
-/// Returns charts of the metric files that changed, at most `most`.
+/// Draws charts of the changed metric files; at most `most` charts.
 pub(crate) fn figures(
     base: &dyn Source,
     before: &[Entry],
@@ -36,8 +36,8 @@ pub(crate) fn figures(
     Ok(figures)
 }
 
-/// Reads the rows of a metric file for its charts; `None` if the file is not a metric file, its
-/// spec has no charts or it cannot be read, which is a finding elsewhere.
+/// Reads the rows of a metric file for its charts. `None` if the file is not a metric file, if its spec has no charts,
+/// or if the file cannot be read, which another check reports.
 fn rows<'s>(
     source: &dyn Source,
     entry: &Entry,
@@ -109,8 +109,7 @@ fn draw(
 }
 
 impl Ideal {
-    /// Returns the ideal line: the points of perfect scaling from the first point on; empty if there are fewer than
-    /// two points.
+    /// Returns the line of perfect scaling through the first of `points`; empty if there are fewer than two points.
     fn line(self, points: &[ChartPoint]) -> Vec<ChartPoint> {
         let Some((first, [_, ..])) = points.split_first() else { return Vec::new() };
         let times = |x: f64| match self {
@@ -121,8 +120,8 @@ impl Ideal {
     }
 }
 
-/// The points of each series in ascending order of x. Rows in which x or y is missing, zero or
-/// negative have no point.
+/// Returns the points of each line of a panel, by series name, in ascending order of x. A row has no point if x or y is
+/// missing, zero or negative.
 fn points(
     chart: &TraceChart,
     lines: &BTreeMap<String, String>,

@@ -37,7 +37,7 @@ pub(crate) fn check(
     }
 }
 
-/// Compares `experiment_id` in a config with the ids in the config's file name and in `output_dir`.
+/// Reports a config whose `experiment_id` differs from the id in the config's file name or in `output_dir`.
 fn check_ids(config: &TraceDocument<'_>, findings: &mut Findings<'_>) {
     let Some(id) = config.text("experiment_id") else { return };
     // A value that is a whole name without an id part cannot be compared.
@@ -53,15 +53,15 @@ fn check_ids(config: &TraceDocument<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// The configs that a card may have been generated from.
+/// The configs from which a card may have been generated.
 struct Link<'c, 'a> {
     configs: Vec<&'c TraceDocument<'a>>,
-    /// The reason why the configs belong to the card, as shown in findings.
+    /// The reason why the configs are assumed to belong to the card, as shown in findings.
     how: &'static str,
     is_certain: bool,
 }
 
-/// Returns true if a card may have been generated from a config.
+/// A function that returns true if a card may have been generated from the given config.
 type Matches<'m> = &'m dyn Fn(&TraceDocument<'_>) -> bool;
 
 fn links<'c, 'a>(
@@ -96,7 +96,7 @@ fn links<'c, 'a>(
 /// A column in which a config and a card differ.
 struct Difference<'c> {
     column: &'c str,
-    /// The line in the config; `None` if the config does not state the field.
+    /// The line of the field in the config; `None` if the config does not state the field.
     line: Option<u64>,
     text: String,
 }

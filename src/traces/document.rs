@@ -14,9 +14,9 @@ use crate::findings::Severity;
 pub enum ProblemKind {
     /// The field is missing.
     Missing,
-    /// The field is at another depth of the document.
+    /// The field is at another depth of the document than the spec states.
     Depth,
-    /// The value has another type.
+    /// The value has another type than the spec states.
     Type,
     /// The value is out of range or not one of the allowed values.
     Value,
@@ -25,7 +25,7 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
-    /// The kind's name in findings.
+    /// Returns the kind's name in findings.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -50,14 +50,14 @@ pub struct Problem {
 /// A card or config that was read.
 pub struct TraceDocument<'a> {
     pub path: String,
-    /// The name of the file's directory.
+    /// The name of the directory that contains the file.
     pub dir_name: String,
     pub template: bool,
-    /// The document's columns, as a frame of one row.
+    /// The document's values as a frame with one row.
     pub frame: Frame<'a>,
-    /// The line of each column's field, by column name.
+    /// The line of the field that fills a column, by column name.
     pub lines: BTreeMap<String, u64>,
-    /// Columns that have the spec's default because the document does not state them.
+    /// The columns that contain the spec's default because the document does not state a value.
     pub defaulted: BTreeSet<String>,
     pub problems: Vec<Problem>,
 }

@@ -12,9 +12,9 @@ use crate::base::words::Figure;
 use crate::findings::Severity;
 
 struct Reader<'s, 'n> {
-    /// The line and node of every map and value of the document, by dotted path.
+    /// The line and node of every map and value in the document, by dotted path.
     nodes: BTreeMap<String, (u64, &'n YamlNode)>,
-    /// The paths of all fields in the spec and of the sections above them.
+    /// The paths of all fields in the spec, and of the sections that contain these fields.
     known: BTreeSet<&'s str>,
     /// The paths of sections that contain a required field.
     sections: BTreeSet<&'s str>,
@@ -68,7 +68,7 @@ pub(crate) fn read<'a>(
     }
 }
 
-/// Returns the dotted path of every section above a field, then the field's own path.
+/// Returns the dotted path of every section that contains a field, followed by the field's own path.
 fn prefixes(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('.').map(|(at, _)| &path[..at]).chain([path])
 }
@@ -132,8 +132,8 @@ impl<'s, 'n> Reader<'s, 'n> {
         self.problems.push(Problem { kind, severity, field: field.into(), line, text });
     }
 
-    /// Moves sections and fields found at the wrong depth to the right one, so that their contents
-    /// are checked and not reported as missing too.
+    /// Makes sections and fields at the wrong depth available at the right depth and reports the wrong depth. Their
+    /// contents are then checked and not reported as missing.
     fn relocate(&mut self, mut movable: Vec<&str>) {
         let place = |path: &str| match section_of(path) {
             "" => "at the top level".to_owned(),
@@ -163,7 +163,8 @@ impl<'s, 'n> Reader<'s, 'n> {
         }
     }
 
-    /// Reports a field that the document lacks, unless it is optional.
+    /// Reports a field that the document lacks, with a severity that depends on `need`. Optional fields are not
+    /// reported.
     fn missing(&mut self, path: &str, need: Presence) {
         let severity = match need {
             Presence::Must => Severity::Error,
@@ -192,7 +193,7 @@ impl<'s, 'n> Reader<'s, 'n> {
         self.report(ProblemKind::Missing, severity, shown, line, format!("{shown}{hint}"));
     }
 
-    /// Checks a field's value and returns its cells: one per item of a list, else one.
+    /// Checks a field's value and returns the cells: one per item if the value is a list, otherwise one.
     fn field(&mut self, path: &str, field: &Field, line: u64, node: &YamlNode) -> Vec<TraceCell> {
         let items = match (&node.value, field.kind) {
             (

@@ -6,19 +6,20 @@ use super::spec::{Files, TraceSpecs};
 use crate::base::error::Reason;
 use crate::database::source::{Entry, EntryKind, Source, pointer};
 
-/// The size limit of a card or config, in bytes.
+/// The maximum size of a card or config, in bytes.
 const LARGEST_DOCUMENT: u64 = 1 << 20;
-/// The size limit of a metric file, in bytes.
+/// The maximum size of a metric file, in bytes.
 const LARGEST_METRICS: u64 = 64 << 20;
 
-/// The user's request to judge traces. `Some` if the user passed `--traces`: then a matching file name is enough.
-/// With `None`, the file's content must match, too. The text is the name of the requested folder; empty if that name
-/// carries no meaning.
+/// The user's request to judge traces. `Some` if the user passed `--traces`: then a file is a trace file if its name
+/// matches. With `None`, the file's content must match, too. The text is the name of the requested folder; empty if
+/// that name carries no meaning.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceRequest<'a>(pub Option<&'a str>);
 
 impl<'a> TraceRequest<'a> {
-    /// Returns a directory's `name`, or the name of the requested folder if `name` is empty.
+    /// Returns the name of a directory. For an empty `name`, which stands for the requested folder, returns that
+    /// folder's name.
     pub(crate) fn dir_name<'d>(self, name: &'d str) -> &'d str
     where
         'a: 'd,
@@ -34,7 +35,7 @@ pub enum TraceKind<'s> {
     Card,
     /// An experiment config.
     Config,
-    /// A metric file, with the stem of its spec's file name.
+    /// A metric file. The text is the stem of the file name of its spec.
     Metrics(&'s str),
 }
 
@@ -49,19 +50,19 @@ pub struct TraceFile<'s> {
     pub text: Result<String, Reason>,
 }
 
-/// Splits a path into its directory, that directory's own name, and the file's name.
+/// Splits a path into the path of the directory, the name of the directory, and the name of the file.
 pub fn split(path: &str) -> (&str, &str, &str) {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     (dir, dir.rsplit('/').next().unwrap_or(dir), name)
 }
 
-/// Returns a file's name without `.yaml` or `.yml`; `.yaml.yaml` is removed as a whole.
+/// Returns a file's name without `.yaml` or `.yml`. The double ending `.yaml.yaml` is removed as a whole.
 pub(crate) fn stem(name: &str) -> &str {
     let name = name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml")).unwrap_or(name);
     name.strip_suffix(".yaml").unwrap_or(name)
 }
 
-/// Returns true if a file's name alone could be a trace file's. Only such files are opened.
+/// Returns true if the file's name could be that of a trace file. Only such files are opened.
 pub(crate) fn could_be(entry: &Entry, specs: &TraceSpecs) -> bool {
     let (_, dir, name) = split(&entry.path);
     is_yaml(name) || specs.metrics.values().any(|m| m.files.matches(dir, name))
@@ -110,7 +111,8 @@ pub(crate) fn is_file(entry: &Entry) -> bool {
     matches!(entry.kind, EntryKind::Path(_) | EntryKind::Blob(_))
 }
 
-/// Returns true if a document's name and marks match the kind that `files` describes.
+/// Returns true if a document's name and text match the kind that `files` describes. `is_asked` is true if the user
+/// passed `--traces`.
 fn is_document(files: &Files, dir: &str, name: &str, text: &str, is_asked: bool) -> bool {
     let starts = |mark: &String| text.lines().any(|l| l.starts_with(mark.as_str()));
     // Any indentation is accepted: the section may be indented by mistake.
@@ -127,8 +129,8 @@ fn is_document(files: &Files, dir: &str, name: &str, text: &str, is_asked: bool)
     marked || named || (is_asked && files.matches(dir, name))
 }
 
-/// Returns true if the start of a metric file is blank or contains one of the kind's marks, or if
-/// the kind has no marks.
+/// Returns true if the start of a metric file is blank or contains one of the marks of the kind that `files` describes.
+/// Also returns true if the kind has no marks.
 fn begins_with(text: &str, files: &Files) -> bool {
     // The number of characters searched: a CSV header, or the members before the rows of a JSON
     // file.
@@ -150,7 +152,7 @@ fn text(source: &dyn Source, entry: &Entry, largest: u64) -> Result<String, Reas
     Ok(text)
 }
 
-/// Returns the paths of directories that have the name of a card or metric file.
+/// Returns the paths of directories whose names match those of card or metric files.
 pub(crate) fn directories(files: &[Entry], specs: &TraceSpecs) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in files {

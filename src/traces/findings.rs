@@ -16,7 +16,7 @@ use crate::checks::kinds::traces::TraceCheck;
 use crate::checks::rule::Rule;
 use crate::findings::{Finding, Severity};
 
-/// The checks that report the problems of one kind of document.
+/// The checks for one kind of trace file, by kind of problem.
 pub(crate) struct Checks {
     invalid: TraceCheck,
     contradiction: TraceCheck,
@@ -24,7 +24,7 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    /// Returns the check that reports a broken relation.
+    /// Returns the check that reports broken relations of this kind.
     pub(crate) fn of_relation(&self, finds: RelationRule) -> TraceCheck {
         match finds {
             RelationRule::Contradiction => self.contradiction,
@@ -66,7 +66,8 @@ impl<'a> Findings<'a> {
         Self { rules: rules.iter().filter_map(of_traces).collect(), all: Vec::new() }
     }
 
-    /// Builds a finding with a severity of at most the rule's own; `None` if the rule does not run.
+    /// Builds a finding. Its severity is at most that of the rule, and by default that of the rule. `None` if the rule
+    /// does not run.
     pub(crate) fn finding(
         &self,
         check: TraceCheck,
@@ -79,8 +80,7 @@ impl<'a> Findings<'a> {
         Some(Finding::on_path(&rule.id, severity, path, message).about_traces())
     }
 
-    /// Adds a finding, if its rule runs. `of` distinguishes it from other findings of the rule in
-    /// the file.
+    /// Adds a finding if there is one. `of` distinguishes the finding from other findings of the same rule in the file.
     pub(crate) fn add(&mut self, finding: Option<Finding>, of: &str) {
         if let Some(mut finding) = finding {
             finding.slice.insert("of".into(), of.into());
@@ -88,12 +88,12 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Adds the only finding of a rule on a file.
+    /// Adds a finding of a rule that reports at most one finding per file.
     pub(crate) fn add_only(&mut self, check: TraceCheck, path: &str, message: String) {
         self.all.extend(self.finding(check, None, path, message));
     }
 
-    /// Adds one of several findings that a rule makes in a file. `of` distinguishes them in the
+    /// Adds a finding of a rule that can report several findings per file. `of` distinguishes these findings in the
     /// fingerprint.
     pub(crate) fn add_about(
         &mut self,
@@ -108,7 +108,7 @@ impl<'a> Findings<'a> {
         self.add(finding.map(|finding| finding.at_line(line)), of);
     }
 
-    /// Adds the findings on one document by itself: its fields, relations and names.
+    /// Adds the findings about a document that do not depend on other documents: about its fields, relations and names.
     pub(crate) fn document(
         &mut self,
         document: &TraceDocument<'_>,
@@ -167,8 +167,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Adds findings where the name of the directory, of the file or of the trace's location
-    /// contradicts the document.
+    /// Adds a finding if the name of the document's directory, file or trace location contradicts the document.
     fn named(
         &mut self,
         document: &TraceDocument<'_>,
@@ -227,7 +226,7 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// Returns ` (line N)` to append to a message, or nothing for an unknown line.
+/// Returns ` (line N)` to append to a message; empty for an unknown line.
 pub(crate) fn at(line: Option<u64>) -> String {
     line.filter(|l| *l > 0).map_or(String::new(), |line| format!(" (line {line})"))
 }

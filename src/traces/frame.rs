@@ -22,7 +22,7 @@ pub enum TraceCell {
 }
 
 impl TraceCell {
-    /// The cell as JSON. NaN and infinities, which JSON lacks, become text.
+    /// Returns the cell as JSON. NaN and infinities, which JSON does not support, become text.
     pub(crate) fn json(&self) -> Json {
         match self {
             Self::Null => Json::Null,
@@ -33,7 +33,7 @@ impl TraceCell {
         }
     }
 
-    /// The cell's number; `None` for texts and null.
+    /// Returns the cell's number; `None` for texts and null.
     pub(crate) fn number(&self) -> Option<f64> {
         match self {
             Self::Number(n) => Some(*n),
@@ -41,7 +41,7 @@ impl TraceCell {
         }
     }
 
-    /// The cell's text; `None` for numbers and null.
+    /// Returns the cell's text; `None` for numbers and null.
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(t) => Some(t),
@@ -67,23 +67,23 @@ pub struct Frame<'a> {
     columns: BTreeMap<String, Vec<TraceCell>>,
     /// Names of columns whose cells are text even if they look like numbers.
     texts: BTreeSet<String>,
-    /// The rounding of each value, by column: half a unit of its last digit. Columns that are
-    /// absent here are exact.
+    /// The rounding error of each value, by column: half a unit of the value's last digit. A column without an entry is
+    /// exact.
     half_units: BTreeMap<String, Vec<f64>>,
     /// The system on which each row was measured; `None` if unknown.
     pub systems: Vec<Option<&'a System>>,
-    /// Rows whose system is not stated anywhere, so the spec's default accelerator is assumed.
+    /// The indexes of rows without a stated system. For these rows, the spec's default accelerator is assumed.
     pub assumed: BTreeSet<usize>,
 }
 
 impl<'a> Frame<'a> {
-    /// A frame without columns and with unknown systems.
+    /// Creates a frame without columns, with unknown systems.
     pub(crate) fn new(rows: usize) -> Self {
         Self { rows, systems: vec![None; rows], ..Self::default() }
     }
 
-    /// Adds a column, or replaces the column of this name. If `is_text` is true, its cells are text even if they look
-    /// like numbers.
+    /// Adds a column, or replaces the column of this name. If `is_text` is true, formulas read the cells as text even
+    /// if the cells look like numbers.
     pub(crate) fn set(&mut self, name: &str, cells: Vec<TraceCell>, is_text: bool) {
         debug_assert_eq!(cells.len(), self.rows);
         if is_text {
@@ -92,19 +92,19 @@ impl<'a> Frame<'a> {
         self.columns.insert(name.to_owned(), cells);
     }
 
-    /// Sets the rounding of a column's values, as half a unit of each value's last digit.
+    /// Sets the rounding errors of a column's values: half a unit of each value's last digit.
     pub(crate) fn set_half_units(&mut self, name: &str, half_units: Vec<f64>) {
         debug_assert_eq!(half_units.len(), self.rows);
         self.half_units.insert(name.to_owned(), half_units);
     }
 
-    /// The rounding of each value, by column.
+    /// Returns the rounding errors of each column's values, by column: half a unit of each value's last digit.
     pub(crate) fn half_units(&self) -> BTreeMap<&str, Cow<'_, [f64]>> {
         let columns = self.half_units.iter();
         columns.map(|(name, half)| (name.as_str(), Cow::Borrowed(&half[..]))).collect()
     }
 
-    /// The value of a column in a row; null if there is no such column.
+    /// Returns the value of a column in a row; null if the frame has no such column.
     pub(crate) fn cell(&self, name: &str, row: usize) -> &TraceCell {
         self.columns.get(name).and_then(|c| c.get(row)).unwrap_or(&TraceCell::Null)
     }
@@ -114,7 +114,7 @@ impl<'a> Frame<'a> {
         self.columns.contains_key(name)
     }
 
-    /// Computes the derived columns in order. A formula can read columns derived before it.
+    /// Computes the derived columns in the given order. A formula can read columns that were derived before.
     pub(crate) fn derive(
         &mut self,
         derived: &[DerivedColumn],

@@ -7,10 +7,10 @@ use crate::checks::kinds::traces::TraceCheck;
 use crate::database::source::{Entry, Source};
 use crate::findings::Severity;
 
-/// The size limit of a job script, in bytes.
+/// The maximum size of a job script, in bytes.
 const LARGEST: u64 = 256 << 10;
 
-/// Reports configs whose parallel plan differs from the GPUs that their job script requests.
+/// Reports configs whose product of parallel degrees differs from the number of GPUs that their job script requests.
 pub(crate) fn check(
     source: &dyn Source,
     files: &[Entry],
@@ -49,7 +49,7 @@ pub(crate) fn is_script(entry: &Entry) -> bool {
     [".sh", ".slurm", ".sbatch"].iter().any(|end| name.ends_with(end)) && entry.size <= LARGEST
 }
 
-/// Returns the number of GPUs that a script requests; `None` if it states none or two numbers.
+/// Returns the number of GPUs that a script requests; `None` if the script states no number or contradictory numbers.
 fn asked(text: &str) -> Option<f64> {
     let is_job = |line: &&str| {
         let first = line.split_whitespace().next().unwrap_or_default();
@@ -66,10 +66,10 @@ fn asked(text: &str) -> Option<f64> {
     all.or(per_node.map(|gpus| gpus * nodes.unwrap_or(1.0))).or(per_task)
 }
 
-/// The error for an option with no number or two different numbers.
+/// The error for an option without a number, or with two different numbers.
 struct Unclear;
 
-/// Returns an option's number by any of its names; `None` if the option is absent.
+/// Returns the number of an option, which can have several names; `None` if the option is absent.
 fn option(words: &[&str], names: &[&str]) -> Result<Option<f64>, Unclear> {
     let mut found = None;
     for (i, word) in words.iter().enumerate() {

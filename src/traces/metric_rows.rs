@@ -11,8 +11,7 @@ use super::spec::{MetricSpec, OF_LIST, Relation, TraceFieldType, TraceSpecs};
 use crate::base::expr::ExprError;
 use crate::base::stats::half_units;
 
-/// Builds the frame of a metric file, with the columns of each row's card and in the units of the
-/// spec.
+/// Builds the frame of a metric file: the rows in the units of the spec, with columns from each row's card.
 pub(crate) fn frame<'a>(
     rows: &MetricRows,
     spec: &MetricSpec,
@@ -78,7 +77,8 @@ pub(crate) fn frame<'a>(
     Ok(frame)
 }
 
-/// Returns the card of each row: the one that the row names, else the card of the file's run.
+/// Returns the card of each row. If the spec has a column for the card, the row names the card; otherwise, the card of
+/// the file's run applies to all rows.
 fn cards_of_rows<'c, 'a>(
     frame: &Frame<'_>,
     spec: &MetricSpec,
@@ -95,7 +95,7 @@ fn cards_of_rows<'c, 'a>(
     (0..frame.rows).map(card).collect()
 }
 
-/// Adds the columns of the rows' cards that formulas read as `card_NAME`.
+/// Adds the values of each row's card as columns, which formulas read as `card_NAME`.
 fn set_card_columns(
     frame: &mut Frame<'_>,
     spec: &MetricSpec,
@@ -115,8 +115,7 @@ fn set_card_columns(
     }
 }
 
-/// Returns the card that is the fewest directory steps away from `dir`; `None` if several are
-/// equally near.
+/// Returns the card that is the fewest directory steps away from `dir`; `None` if several cards are equally near.
 fn nearest<'c, 'a>(dir: &str, cards: &[&'c TraceDocument<'a>]) -> Option<&'c TraceDocument<'a>> {
     fn steps(path: &str) -> Vec<&str> {
         path.split('/').filter(|s| !s.is_empty()).collect()
@@ -133,7 +132,7 @@ fn nearest<'c, 'a>(dir: &str, cards: &[&'c TraceDocument<'a>]) -> Option<&'c Tra
     }
 }
 
-/// The largest rounding of any value of a list, which also bounds the rounding of the mean.
+/// Returns the largest rounding error of a list's values. The rounding error of their mean is at most as large.
 fn coarsest(list: &[f64]) -> f64 {
     let numbers: Vec<Option<f64>> = list.iter().copied().map(Some).collect();
     half_units(&numbers).into_iter().fold(0.0, f64::max)
@@ -151,7 +150,7 @@ fn of_list(of: &str, list: &[f64]) -> TraceCell {
     if value.is_finite() { TraceCell::Number(value) } else { TraceCell::Null }
 }
 
-/// Returns the factor that converts one unit into another; `None` if they measure different
+/// Returns the factor that converts values from `unit` into the unit `into`; `None` if the units measure different
 /// quantities.
 pub(crate) fn scale(unit: &str, into: &str) -> Option<f64> {
     if unit == into {

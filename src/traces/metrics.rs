@@ -25,7 +25,7 @@ pub(crate) struct Metrics<'a, 'f> {
     pub frame: &'f Frame<'a>,
 }
 
-/// Checks the metric files and returns the number of their rows.
+/// Checks the metric files. Returns the total number of their rows.
 pub(crate) fn check(
     files: &[TraceFile<'_>],
     cards: &[TraceDocument<'_>],
@@ -102,7 +102,7 @@ impl Metrics<'_, '_> {
         self.rows.lines.get(row).copied().flatten()
     }
 
-    /// Returns the values that identify a row: its line, then the key columns.
+    /// Returns the names and values that identify a row in findings: the row's line, then the key columns.
     fn key(&self, row: usize) -> Vec<(String, Json)> {
         let line = self.line(row).map(|line| ("line".to_owned(), line.into()));
         let key = self.spec.key.iter().filter(|k| self.frame.has(k));
@@ -165,7 +165,7 @@ impl Metrics<'_, '_> {
         Ok(())
     }
 
-    /// Adds a finding for rows that break a relation. With an `assumed` accelerator it is at most a
+    /// Adds a finding about rows that break a relation. If the accelerator was only `assumed`, the finding is at most a
     /// warning.
     fn broken(
         &self,
@@ -193,24 +193,24 @@ impl Metrics<'_, '_> {
     }
 }
 
-/// Returns the names and values that an example shows of a row.
+/// A function that returns the names and values that an example shows for a row.
 pub(crate) type RowValues<'a> = dyn Fn(usize) -> Vec<(String, Json)> + 'a;
 
 /// A finding about rows of a metric file.
 pub(crate) struct RowFinding<'a> {
     pub check: TraceCheck,
     pub severity: Option<Severity>,
-    /// The text that distinguishes the finding from others of its rule in the file.
+    /// The text that distinguishes the finding from other findings of the same rule in the file.
     pub of: &'a str,
     pub message: String,
     pub rows: Vec<usize>,
     pub values: &'a RowValues<'a>,
-    /// The thresholds that the finding is based on, by name, each followed by its source.
+    /// The thresholds on which the finding is based, as pairs of name and value. Each is followed by its source.
     pub grounds: Vec<(String, Json)>,
 }
 
 impl<'a> RowFinding<'a> {
-    /// A finding with the rule's own severity and without thresholds.
+    /// Creates a finding with the rule's own severity and without thresholds.
     pub(crate) fn new(
         check: TraceCheck,
         of: &'a str,

@@ -65,11 +65,11 @@ pub struct TraceOptions {
     pub settings_ref: Option<String>,
     /// The rules to run, and the rule files to read.
     pub rules: RuleSelection,
-    /// A baseline to use; `None` uses the judged repository's own.
+    /// The baseline file to use; `None` for the judged repository's own baseline.
     pub baseline: Option<PathBuf>,
 }
 
-/// Replaces a hint about `--root` by one about `--traces`, the flag of a run on traces.
+/// Replaces a hint about `--root` by a hint about `--traces`, because a run on traces has no `--root`.
 fn of_traces(error: Error) -> Error {
     if error.hint.starts_with("--root") {
         Error::new(error.message, "--traces takes a folder with cards, configs or metric files")
@@ -127,9 +127,9 @@ pub fn run(options: &TraceOptions) -> Result<Report> {
 pub struct JudgedTraces {
     /// The findings in no particular order.
     pub findings: Vec<Finding>,
-    /// The sorted paths of cards, configs, metric files and directories with such names.
+    /// The paths of cards, configs and metric files, and of directories with such names, sorted.
     pub files: Vec<String>,
-    /// The total number of rows of metric files.
+    /// The total number of rows in the metric files.
     pub rows: u64,
 }
 

@@ -18,7 +18,7 @@ use crate::report::chart::ChartFigure;
 /// The changes of traces between two states.
 #[derive(Debug, Default)]
 pub struct Changed {
-    /// The changed cards, configs, metric files, files of ranks, and job scripts that run a config.
+    /// The changed cards, configs, metric files, files that ranks write, and job scripts that run a config.
     pub files: Vec<FileDiff>,
     /// The head's findings that are new or on a changed file; each is marked as new or existing.
     pub findings: Vec<Finding>,
@@ -28,9 +28,8 @@ pub struct Changed {
     pub figures: Vec<ChartFigure>,
 }
 
-/// Judges the traces of two states if a trace file differs between them. Only files with the name
-/// of a trace file are opened, and unchanged ones only if another file changed. At most `charts`
-/// charts are made.
+/// Judges the traces of two states if a trace file differs between the states. Only files with the name of a trace file
+/// are opened, and unchanged files only if another file changed. At most `charts` charts are drawn.
 ///
 /// # Errors
 ///
@@ -63,8 +62,8 @@ pub fn changed(
     Ok(Changed { files, findings, repaired, figures })
 }
 
-/// All files of both states, by file name, to recognise job scripts: a script is one if it contains the name of a
-/// config. Files are opened only once a script contains their name.
+/// All files of both states, by file name. They serve to recognise job scripts, which contain the name of a config. A
+/// file is opened only once a script contains its name.
 struct Configs<'a> {
     by_name: BTreeMap<&'a str, SameNamed<'a>>,
     specs: &'a TraceSpecs,
@@ -100,7 +99,7 @@ impl<'a> Configs<'a> {
     }
 }
 
-/// Returns the trace files that differ between two states; a moved file has its new path.
+/// Returns the trace files that differ between two states. A moved file is listed with its new path.
 fn changed_files(
     base: State<'_>,
     before: &[Entry],

@@ -10,10 +10,10 @@ use crate::checks::kinds::traces::TraceCheck;
 use crate::database::source::Entry;
 use crate::findings::Severity;
 
-/// The files that match one pattern in one directory, by rank.
+/// The files in one directory that match one pattern of rank files, by rank.
 type RankGroup<'a> = BTreeMap<u64, &'a Entry>;
 
-/// Checks the files that ranks write.
+/// Checks the files that the ranks of a run write.
 pub(crate) fn check(
     files: &[Entry],
     found: &[TraceFile<'_>],
@@ -61,8 +61,8 @@ fn rank(name: &str, pattern: &str) -> Option<u64> {
     if plain { digits.parse().ok() } else { None }
 }
 
-/// Returns the document of a directory's run: in the directory itself, or in the nearest one above
-/// that has documents. `None` if that directory has several.
+/// Returns the document of a directory's run. The document is in the directory itself or else in the nearest parent
+/// directory that has documents. `None` if that directory has several.
 pub(crate) fn run_of<'c, 'a>(
     dir: &str,
     documents: &'c [TraceDocument<'a>],
@@ -78,9 +78,9 @@ pub(crate) fn run_of<'c, 'a>(
     }
 }
 
-/// Returns the number of ranks of a run: the product of its parallel degrees. The stated number of GPUs counts
-/// instead if it equals this product times the expert parallel degree, or if it is a multiple that fits on one host
-/// and as many files exist. `None` if the number is unknown or implausible.
+/// Returns the number of ranks of a run, usually the product of its parallel degrees. The stated number of GPUs applies
+/// instead if it is this product times the expert parallel degree. It also applies if it is a multiple of the product,
+/// fits on one host and is the number of files. `None` if the number of ranks is unknown or implausible.
 fn world(run: &TraceDocument<'_>, group: &RankGroup<'_>) -> Option<u64> {
     let plan = run.number("world")?;
     let with_experts = run.number("ep").map_or(plan, |ep| plan * ep);
@@ -129,7 +129,7 @@ fn complete(
     findings.add_about(TraceCheck::Ranks, severity, &run.path, &of, None, message);
 }
 
-/// Lists ranks for a sentence.
+/// Lists ranks for a message.
 fn named(ranks: impl Iterator<Item = u64>) -> String {
     let ranks: Vec<String> = ranks.map(|rank| rank.to_string()).collect();
     names(ranks.iter().map(String::as_str))

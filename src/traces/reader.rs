@@ -11,7 +11,7 @@ use crate::base::error::Reason;
 use crate::database::catalog::Format;
 use crate::database::table::{Column, Table, TableFault};
 
-/// The most cells (rows times columns) of a metric file; the largest known file has 20,000.
+/// The maximum number of cells (rows times columns) of a metric file; the largest known file has 20,000.
 const MOST_CELLS: usize = 1_000_000;
 
 /// The contents of a metric file.
@@ -19,13 +19,13 @@ const MOST_CELLS: usize = 1_000_000;
 pub(crate) struct MetricRows {
     pub rows: usize,
     pub cells: BTreeMap<String, Vec<TraceCell>>,
-    /// Texts found in columns of numbers, as column name, row and text.
+    /// Texts found in columns of numbers, as column name, index of the row, and text.
     pub texts: Vec<(String, usize, String)>,
-    /// Columns of lists: the numbers of each row, by column name.
+    /// The numbers in each row of a column of lists, by column name.
     pub lists: BTreeMap<String, Vec<Vec<f64>>>,
-    /// Damaged rows, as line and problem.
+    /// The damaged rows, as line number and problem.
     pub torn: Vec<(u64, String)>,
-    /// The line of each row; `None` if unknown.
+    /// The line number of each row; `None` if unknown.
     pub lines: Vec<Option<u64>>,
     /// The unit and label that the file states for a metric, by the metric's name.
     pub units: BTreeMap<String, (String, String)>,
@@ -42,8 +42,8 @@ impl MetricRows {
     }
 }
 
-/// Refuses a file with too many cells before memory is allocated: JSON rows without common columns
-/// make a cell of every pair.
+/// Refuses a file with too many cells before memory is allocated. In JSON, rows without common columns need a cell for
+/// each pair of row and column.
 fn guard(rows: usize, columns: usize) -> Result<(), Reason> {
     if rows.saturating_mul(columns) > MOST_CELLS {
         return Err(format!(
@@ -107,8 +107,8 @@ fn csv(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     Ok(rows)
 }
 
-/// Reads a text cell: kept as text in a column of text, else parsed as a number. A text that is not
-/// a number is noted in `texts`.
+/// Reads a text cell. In a column of text, the cell remains text; otherwise, it is parsed as a number. A text that is
+/// not a number is added to `rows.texts`.
 fn scalar(
     rows: &mut MetricRows,
     name: &str,
@@ -126,8 +126,8 @@ fn scalar(
     TraceCell::Null
 }
 
-/// Returns the line of each CSV row, without blank and damaged lines; all `None` if rows span
-/// several lines.
+/// Returns the line number of each CSV row. Blank and damaged lines are not rows. If rows span several lines, all are
+/// `None`.
 fn lines(text: &str, table: &Table) -> Vec<Option<u64>> {
     let torn: Vec<u64> = table.torn.first.iter().map(|(line, _)| *line).collect();
     let lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()).skip(1);
@@ -180,9 +180,8 @@ fn json(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     Ok(rows)
 }
 
-/// Returns the objects of a JSON row whose members are columns, each with true if its members are
-/// metrics. Metrics must be numbers; the members of other objects, which describe the row, may be
-/// anything.
+/// Returns the objects of a JSON row whose members are columns. The flag is true for an object with metrics, whose
+/// members must be numbers. Members of other objects, which describe the row, may have any type.
 fn objects<'j>(
     row: &'j Json,
     spec: &MetricSpec,

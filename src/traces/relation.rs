@@ -7,8 +7,8 @@ use super::spec::{DerivedColumn, Relation, Thresholds};
 use crate::base::expr::ExprError;
 use crate::base::relation::Rounded;
 
-/// Returns the relations that rows break, each with these rows, ascending. A row is only judged if all values that the relation
-/// reads are known.
+/// Returns the broken relations, each with the ascending indexes of the rows that break it. A row is judged only if all
+/// values that the relation reads are known.
 ///
 /// # Errors
 ///
@@ -35,7 +35,7 @@ pub(crate) fn broken<'s>(
 }
 
 impl Relation {
-    /// Describes the problem of `rows` with the values of the first one.
+    /// Returns the message about the rows that break the relation, with the values of the first row.
     pub(crate) fn message(
         &self,
         frame: &Frame<'_>,
@@ -50,7 +50,7 @@ impl Relation {
         })
     }
 
-    /// The known values of a row that the relation reads or shows, by column name.
+    /// Returns the known values that the relation reads or shows in a row, as pairs of column name and value.
     pub(crate) fn values(&self, frame: &Frame<'_>, row: usize) -> Vec<(String, Json)> {
         let mut names: Vec<&str> = Vec::new();
         let read = self.formulas().flat_map(|e| e.columns());
@@ -62,7 +62,7 @@ impl Relation {
         names.iter().map(|n| ((*n).to_owned(), frame.cell(n, row).json())).collect()
     }
 
-    /// The thresholds that the relation uses, each followed by its source.
+    /// Returns the thresholds that the relation uses, as pairs of name and value. Each is followed by its source.
     pub(crate) fn grounds(&self, thresholds: &Thresholds) -> Vec<(String, Json)> {
         let mut grounds = Vec::new();
         for name in self.thresholds() {

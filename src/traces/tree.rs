@@ -27,12 +27,12 @@ pub(crate) enum YamlValue {
 }
 
 impl YamlNode {
-    /// Parses a document. The error is one line with the place and the problem.
+    /// Parses a document. An error is one line with the place and the problem.
     pub(crate) fn parse(text: &str) -> Result<Self, Reason> {
         crate::base::yaml::parse(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 
-    /// The members of a map as name, line of the key, and value; empty for other values.
+    /// Returns the members of a map as name, line of the key, and value; empty for values that are not a map.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&str, u64, &YamlNode)> {
         let members = match &self.value {
             YamlValue::Map(members) => &members[..],
@@ -44,7 +44,7 @@ impl YamlNode {
         })
     }
 
-    /// Describes the value in a message.
+    /// Describes the value for a message.
     pub(crate) fn shown(&self) -> String {
         match &self.value {
             YamlValue::Null => "nothing".into(),
@@ -57,7 +57,7 @@ impl YamlNode {
     }
 }
 
-/// Returns the first 60 characters of a text, so that hostile input cannot make a message long.
+/// Returns the first 60 characters of a text from a file, so that a hostile file cannot make a message long.
 pub fn brief(text: &str) -> String {
     const SHOWN: usize = 60;
     match text.char_indices().nth(SHOWN) {

@@ -6,16 +6,16 @@ use crate::report::Report;
 use crate::report::run::{RunOutcome, RunVerdict};
 use crate::report::stage_input::{Checked, StageId, StageInput, StageSpec};
 
-/// The most tables named in a reason.
+/// The maximum number of tables that a reason names.
 const NAMED: usize = 3;
 
-/// The checked items of a stage, and the reasons why others were not checked.
+/// The items that a stage checked, and the reasons why other items were not checked.
 #[derive(Default)]
 pub(super) struct Coverage {
     pub checked: Checked,
     /// The reason why the stage does not apply to the change; `None` if it applies.
     pub nothing: Option<&'static str>,
-    /// True if the stage fails without a finding.
+    /// True if the stage fails for another reason than a finding, such as a failed smoke command.
     pub failed: bool,
     /// The reasons why items were not checked.
     pub gaps: Vec<String>,
@@ -24,7 +24,7 @@ pub(super) struct Coverage {
 }
 
 impl Coverage {
-    /// Returns the coverage of a stage.
+    /// Determines which items a stage checked and which it could not check.
     pub(crate) fn of(
         spec: &StageSpec,
         report: &Report,
@@ -46,13 +46,13 @@ impl Coverage {
     }
 }
 
-/// Counts the changed tables, files and rows, which the first two stages check.
+/// Counts the changed tables, files and rows. The stages for artifact integrity and numerical sanity check them.
 fn values(report: &Report) -> Coverage {
     let checked = vec![("tables", report.tables), ("files", report.files), ("rows", report.rows)];
     Coverage { checked, ..Coverage::default() }
 }
 
-/// Sums up whether queries reach the changed rows.
+/// Returns the coverage of the stage that checks whether queries reach the changed rows.
 fn reachability(input: &StageInput) -> Coverage {
     let reach = &input.reach;
     let mut coverage = Coverage {
@@ -72,7 +72,7 @@ fn reachability(input: &StageInput) -> Coverage {
     coverage
 }
 
-/// Sums up the predicted step times.
+/// Returns the coverage of the stage that checks predicted step times.
 fn behaviour(report: &Report, outcome: RunOutcome) -> Coverage {
     let nothing = Some("no model reads the changed files");
     let mut coverage = match &report.predictions {
@@ -118,7 +118,7 @@ fn behaviour(report: &Report, outcome: RunOutcome) -> Coverage {
     coverage
 }
 
-/// Lists the tables and files that could not be read or compared.
+/// Returns a sentence about the tables and files that could not be read or compared; `None` without such files.
 fn not_read(report: &Report) -> Option<String> {
     let absent = report.absent.sentence();
     let tables = report.diff.as_ref().map_or(0, Diff::not_compared);
@@ -128,7 +128,7 @@ fn not_read(report: &Report) -> Option<String> {
     absent.or(tables)
 }
 
-/// Names the rules of a stage that did not run.
+/// Returns a sentence that names the stage's rules that did not run; `None` if all ran.
 fn not_run(spec: &StageSpec, report: &Report) -> Option<String> {
     let ran = |id: &String| report.rules.iter().any(|rule| rule.id == *id);
     let missing: Vec<&str> = spec.rules.iter().filter(|id| !ran(id)).map(String::as_str).collect();

@@ -18,27 +18,27 @@ use crate::findings::Finding;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum_macros::IntoStaticStr)]
 #[strum(const_into_str, serialize_all = "UPPERCASE")]
 enum StageStatus {
-    /// Everything was checked, and no finding fails the run.
+    /// Everything was checked, and no finding of the stage fails the run.
     Pass,
     /// A finding of the stage fails the run.
     Fail,
-    /// No finding fails the run, but something was not checked.
+    /// No finding of the stage fails the run, but something was not checked.
     Incomplete,
     /// The change has nothing that the stage checks.
     #[strum(serialize = "NOT APPLICABLE")]
     NotApplicable,
 }
 
-/// A judged stage.
+/// A stage with its status and its findings.
 struct Stage<'a> {
     spec: &'a StageSpec,
     status: StageStatus,
     checked: Checked,
     /// The new findings of the stage that are not waived, in the report's order.
     findings: Vec<&'a Finding>,
-    /// The number of findings that the base also has.
+    /// The number of the stage's findings that the base also has.
     existing: usize,
-    /// The number of waived findings.
+    /// The number of the stage's waived findings.
     waived: usize,
     /// The reasons why items were not checked, and other remarks.
     reasons: Vec<String>,

@@ -25,13 +25,13 @@ struct StagesDocument<'a> {
     base: &'a str,
     /// The judged commit; null for files on disk.
     head: Option<&'a str>,
-    /// The verdict on the whole run, to which the exit code corresponds.
+    /// The verdict on the whole run. It determines the exit code.
     verdict: &'static str,
     /// The stages, in order.
     stages: Vec<StageView<'a>>,
 }
 
-/// A stage and its result.
+/// A stage and its result, as written to the document.
 #[derive(Serialize, JsonSchema)]
 struct StageView<'a> {
     id: StageId,
@@ -40,21 +40,21 @@ struct StageView<'a> {
     asks: &'a str,
     #[schemars(extend("enum" = STATUSES))]
     status: &'static str,
-    /// The numbers of checked items, by name.
+    /// The number of checked items of each kind, such as tables, by the kind's name.
     #[serde(serialize_with = "as_map")]
     #[schemars(with = "std::collections::BTreeMap<String, u64>")]
     checked: &'a Checked,
-    /// The new findings of the stage.
+    /// The new findings of the stage that are not waived.
     findings: Vec<StageFinding<'a>>,
-    /// The number of findings that the base also has.
+    /// The number of the stage's findings that the base also has.
     existing: usize,
-    /// The number of waived findings.
+    /// The number of the stage's waived findings.
     waived: usize,
     /// The reason why the stage is incomplete or does not apply, and other remarks; null without any.
     reason: Option<String>,
 }
 
-/// The names of the statuses.
+/// The names of all stage statuses, for the JSON schema.
 const STATUSES: [&str; 4] = [
     StageStatus::Pass.into_str(),
     StageStatus::Fail.into_str(),
@@ -78,16 +78,16 @@ fn as_map<S: Serializer>(pairs: &Checked, serializer: S) -> std::result::Result<
     serializer.collect_map(pairs.iter().copied())
 }
 
-/// Returns the JSON schema of the document.
+/// Returns the JSON schema of the stages document.
 pub(crate) fn schema(generator: SchemaGenerator) -> Schema {
     generator.into_root_schema_for::<StagesDocument<'_>>()
 }
 
-/// Returns the input of the stages.
+/// Returns the input for the report by stages.
 ///
 /// # Errors
 ///
-/// If the run did not compare two states, so that there are no stages.
+/// If the run did not compare two states and thus has no stages.
 fn input<'a>(view: &ReportView<'a>) -> Result<&'a StageInput> {
     view.raw.stages.as_ref().ok_or_else(|| {
         let hint = "`perfdb-gate sanity --base-ref REF` compares a change with its base";

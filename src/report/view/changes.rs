@@ -20,40 +20,40 @@ pub(crate) struct ChangesView<'a> {
     pub kinds: Vec<KindLine>,
     /// The summary tables of the change, one per kind of change that has rows.
     kind_tables: &'a [KindTable],
-    /// The class of the change, the numbers of tables, rows and files, and the changed columns.
+    /// A sentence with the class of the change, the number of changed tables, rows and files, and the changed columns.
     pub numbers: Option<String>,
     /// Lines about changed attributes, facts, settings and versions.
     pub remarks: Vec<String>,
-    /// A sentence about tables that were not compared because a side is not in the local clone.
+    /// A sentence about tables that were not compared because their base or head file is not in the local clone.
     pub unread: Option<String>,
 }
 
 /// A table that changed.
 #[derive(Serialize)]
 pub(crate) struct TableView<'a> {
-    /// The change itself, for its numbers.
+    /// The unescaped change, from which templates read numbers.
     #[serde(skip)]
     pub raw: &'a TableDiff,
     /// The table's path.
     pub path: String,
-    /// The table's path before the change, if it changed.
+    /// The table's old path; `None` if the path did not change.
     pub old_path: Option<String>,
     /// The part of the path below `systems/data/`.
     pub short_path: String,
     pub old_short_path: Option<String>,
     /// The status of the table, such as `added`.
     pub status: &'static str,
-    /// The class of the change; a dash if the table cannot be read before or after it.
+    /// The class of the table's change; a dash if the table cannot be read in the base or the head.
     pub class: &'static str,
-    /// The number of rows before the change; a dash if unknown.
+    /// The table's number of rows in the base; a dash if unknown.
     pub before: String,
     pub after: String,
-    /// The numbers of added, removed and changed rows.
+    /// The number of added, removed and changed rows, in this order.
     pub rows: [String; 3],
     /// The median latency ratio of changed rows with the 5th and 95th percentiles; empty if
     /// unknown.
     pub ratio: String,
-    /// The reason why a side cannot be read.
+    /// The reason why the table cannot be read in the base or the head; `None` if both can be read.
     pub fault: Option<String>,
     /// The rows whose latency changed most.
     pub worst: ExamplesView,
@@ -63,7 +63,7 @@ pub(crate) struct TableView<'a> {
 pub(crate) type FileView = (&'static str, String);
 
 impl<'a> ChangesView<'a> {
-    /// Escapes the texts of a diff.
+    /// Builds the view of a diff and escapes its texts.
     pub(crate) fn new(diff: &'a Diff, kind_tables: &'a [KindTable]) -> Self {
         Self {
             tables: diff.tables.iter().map(TableView::new).collect(),
@@ -78,7 +78,7 @@ impl<'a> ChangesView<'a> {
 }
 
 impl ChangesView<'_> {
-    /// Lays out the summary tables, each in at most `most` lines.
+    /// Lays out the summary tables, each with at most `most` lines.
     pub(crate) fn shaped(&self, most: usize) -> Vec<ChangeTable> {
         self.kind_tables.iter().filter_map(|table| table.shaped(most)).collect()
     }
@@ -118,13 +118,13 @@ impl<'a> TableView<'a> {
     }
 }
 
-/// Formats the median latency ratio with the 5th and 95th percentiles.
+/// Formats the median latency ratio, followed by the 5th and 95th percentiles.
 fn percentiles(ratios: &Ratios) -> String {
     let [median, low, high] = [ratios.median, ratios.low, ratios.high].map(Figure);
     format!("{median:.3} ({low:.3} … {high:.3})")
 }
 
-/// Formats a count; a dash if it is unknown.
+/// Formats a count; returns a dash if the count is unknown.
 fn known(n: Option<u64>) -> String {
     n.map_or("–".to_owned(), |n| count(n as usize))
 }

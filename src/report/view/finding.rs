@@ -10,8 +10,8 @@ use crate::findings::{ComparedStates, Example, Finding, Novelty};
 /// A finding. The texts are escaped.
 #[derive(Serialize)]
 pub(crate) struct FindingView<'a> {
-    /// The finding itself, for its numbers and its order, and for formats that encode raw text:
-    /// JSON and URIs.
+    /// The unescaped finding, for its numbers and its order, and for formats that encode raw text themselves: JSON and
+    /// URIs.
     #[serde(skip)]
     pub raw: &'a Finding,
     /// The name of the severity.
@@ -32,29 +32,30 @@ pub(crate) struct FindingView<'a> {
     pub system: String,
     pub backend: String,
     pub version: String,
-    /// The number of rows concerned.
+    /// The number of rows that the finding is about.
     pub count: u64,
-    /// The number of rows in words; empty for 0.
+    /// The number of rows formatted for people; empty for 0.
     pub rows: String,
     /// The message of the finding.
     pub message: String,
-    /// The predicted step whose time the finding changes most, in words; `None` if it changes none.
+    /// A description of the predicted step whose time the finding changes most; `None` if the finding changes no
+    /// prediction.
     pub moves: Option<String>,
     /// The waiver that applies to the finding.
     pub waived_by: Option<String>,
-    /// The hash that identifies the same problem in other runs.
+    /// The hash by which the same problem is recognised in other runs.
     pub fingerprint: String,
-    /// The slice concerned, as columns and values.
+    /// The slice that the finding is about, as pairs of column and value.
     pub slice: Vec<(String, String)>,
     /// The slice on one line: `dtype=fp8 k=128`.
     pub slice_line: String,
-    /// The figures behind the message, by name.
+    /// The evidence behind the message, as pairs of name and value.
     pub evidence: Vec<(String, String)>,
     /// The example rows.
     pub examples: ExamplesView,
     /// The command that reproduces the finding.
     pub command: String,
-    /// The command that draws the finding's table; `None` for findings that are not on a table.
+    /// The command that draws a chart of the finding's table; `None` if the finding is not about a table.
     pub explore: Option<String>,
 }
 
@@ -63,11 +64,11 @@ pub(crate) struct FindingView<'a> {
 pub(crate) struct ExamplesView {
     /// The number of examples.
     pub count: usize,
-    /// One line per example: its row or line, key and values.
+    /// One line per example, with the row or line number, the key and the values.
     pub lines: Vec<String>,
     /// The names of the columns: keys first, then values, in order of appearance.
     pub columns: Vec<String>,
-    /// The table's cells per example; the number of the row or line comes first.
+    /// The cells of the table of examples, one list per example. The first cell is the row or line number.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -80,7 +81,7 @@ impl<'a> FindingView<'a> {
         }
     }
 
-    /// Escapes the texts of a finding.
+    /// Builds the view of a finding and escapes its texts.
     pub(crate) fn new(finding: &'a Finding, states: &ComparedStates, is_compared: bool) -> Self {
         let place = finding.place.as_ref();
         let named = |(name, value): (&String, &Value)| (clean(name), clean(&plain(value)));
@@ -114,7 +115,7 @@ impl<'a> FindingView<'a> {
     }
 }
 
-/// Returns the name of a finding's state. Findings count for the verdict if they are `new` or `open`.
+/// Returns the name of a finding's state. Only findings that are `new` or `open` can fail the run.
 fn state(finding: &Finding) -> &'static str {
     match (&finding.waived_by, finding.novelty) {
         (Some(_), _) => "waived",
@@ -126,7 +127,7 @@ fn state(finding: &Finding) -> &'static str {
 }
 
 impl ExamplesView {
-    /// Escapes the texts of example rows.
+    /// Builds the view of example rows and escapes their texts.
     pub(crate) fn new(examples: &[Example]) -> Self {
         let columns = columns(examples);
         Self {
@@ -138,7 +139,7 @@ impl ExamplesView {
     }
 }
 
-/// A column of a table of examples: its name, and true if it is part of the key.
+/// A column of a table of examples: true if the column is part of the key, and the column's name.
 type ExampleColumn<'a> = (bool, &'a str);
 
 /// Returns the columns of examples: keys first, then values, in order of appearance.
@@ -168,7 +169,7 @@ fn cells(example: &Example, columns: &[ExampleColumn<'_>]) -> Vec<String> {
     cells
 }
 
-/// Formats an example on one line: its row or line, key, values.
+/// Formats an example on one line: row or line number, key, and values.
 fn line(example: &Example) -> String {
     // The place of the example already shows its line.
     let values = example.values.iter().filter(|(name, _)| example.line.is_none() || name != "line");
@@ -177,7 +178,7 @@ fn line(example: &Example) -> String {
     format!("{}: {key}{arrow}{values}", place(example))
 }
 
-/// Returns the place of an example for people: its line in a text table, else its row.
+/// Returns the position of an example for people: the line if the table is a text file, otherwise the row.
 fn place(example: &Example) -> String {
     match example.line {
         Some(line) => format!("line {line}"),
@@ -190,14 +191,14 @@ pub(crate) fn below_data(path: &str) -> &str {
     path.rsplit_once("systems/data/").map_or(path, |(_, below)| below)
 }
 
-/// Formats names and values on one line, not yet escaped.
+/// Formats pairs of name and value on one line. The result is not yet escaped.
 pub(crate) fn pairs<'a>(items: impl IntoIterator<Item = &'a (String, Value)>) -> String {
     let pairs: Vec<String> =
         items.into_iter().map(|(name, value)| format!("{name}={}", plain(value))).collect();
     pairs.join(" ")
 }
 
-/// Formats a JSON value without quotes and with at most six decimals, not yet escaped.
+/// Formats a JSON value without quotes and with at most six decimals. The result is not yet escaped.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(s) => s.clone(),

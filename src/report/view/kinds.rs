@@ -14,10 +14,10 @@ use crate::report::change::{ByKind, Kind, KindTable, filled_columns, place_text}
 use crate::report::change::{short, significant, times};
 use crate::specs::measured_unit;
 
-/// The fewest ratios of a table for which the key that changed most is named.
+/// At least this many latency ratios of a table are needed to name the key whose latency changed most.
 const FEW: usize = 10;
 
-/// The most names of tables in a line.
+/// The maximum number of table names in a line.
 const NAMED: usize = 3;
 
 /// A line about one kind of change. The text is escaped.
@@ -27,7 +27,7 @@ pub(crate) struct KindLine {
     pub text: String,
 }
 
-/// Returns one line per kind of change; one line if only files other than tables changed.
+/// Returns one line per kind of change. If only files other than tables changed, returns one line about these files.
 pub(super) fn lines(diff: &Diff, kinds: &ByKind<'_>, tables: &[KindTable]) -> Vec<KindLine> {
     let line = |(kind, changed): (&Kind, &Vec<&TableDiff>)| {
         let is_known = changed.iter().any(|table| table.served.is_some());
@@ -51,7 +51,7 @@ pub(super) fn lines(diff: &Diff, kinds: &ByKind<'_>, tables: &[KindTable]) -> Ve
     kinds.iter().map(line).collect()
 }
 
-/// Counts tables, and lists their names if there are few.
+/// Counts tables. If there are few, the result also lists their names.
 fn tables_of(tables: &[&TableDiff]) -> String {
     let short: BTreeSet<String> = tables.iter().map(|table| short(&table.table)).collect();
     let count = plural(tables.len(), "table");
@@ -61,7 +61,7 @@ fn tables_of(tables: &[&TableDiff]) -> String {
     }
 }
 
-/// Names the places of some tables: a single place with its version, several places by their systems.
+/// Names the places of tables: for a single place the system, backend and version, for several only the systems.
 fn places(tables: &[&TableDiff]) -> String {
     let places: BTreeSet<String> = tables.iter().map(|table| place_text(&table.place)).collect();
     let systems: BTreeSet<&str> = tables.iter().map(|table| &*table.place.system).collect();
@@ -71,14 +71,14 @@ fn places(tables: &[&TableDiff]) -> String {
     }
 }
 
-/// Counts the changed rows of tables whose keys are not known.
+/// Counts the added, removed and changed rows of tables whose keys are unknown.
 fn rows(changed: &[&TableDiff]) -> String {
     let Totals { added, removed, changed, .. } = Totals::of(changed.iter().copied());
     let [added, removed, changed] = [added, removed, changed].map(|n| count(n as usize));
     format!("{added} rows added, {removed} removed, {changed} changed")
 }
 
-/// Sums a number over the served keys of some tables.
+/// Sums a number about the served keys over several tables.
 fn sum(tables: &[&TableDiff], number: impl Fn(&ServedDiff) -> u64) -> usize {
     let served = tables.iter().filter_map(|table| table.served.as_ref());
     served.map(number).sum::<u64>() as usize
@@ -118,7 +118,7 @@ fn farthest<'a>(tables: impl Iterator<Item = (&'a str, &'a ServedDiff)>) -> Opti
     })
 }
 
-/// Names the slice whose median ratio is largest in the summary table of a kind.
+/// Names the slice with the largest median change in the summary table of a kind of change.
 fn most(tables: &[KindTable], kind: Kind) -> Option<String> {
     let table = tables.iter().find(|table| table.kind == Some(kind))?;
     let row = table.rows.first()?;
@@ -188,7 +188,7 @@ fn overlay(changed: &[&TableDiff]) -> String {
     format!("{text}; {} rows measured, {} empty", count(measured as usize), count(empty as usize))
 }
 
-/// Names a table whose path changed, with its old path.
+/// Names a moved table by its old and its new path; without a moved table, says that no cell changed.
 fn moved(changed: &[&TableDiff]) -> (&'static str, String) {
     let from = changed.iter().find_map(|table| Some((table.old_path.as_ref()?, &table.path)));
     let Some((from, to)) = from else { return ("Written again", "no cell changed".to_owned()) };

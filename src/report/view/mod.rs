@@ -21,9 +21,9 @@ use crate::findings::{Confidence, Severity};
 use changes::ChangesView;
 use finding::FindingView;
 
-/// A report and its outcome, escaped for every format.
+/// A report and its outcome, with texts that are escaped for every format.
 pub struct ReportView<'a> {
-    /// The report itself, for its numbers and for JSON.
+    /// The unescaped report, for its numbers and for JSON.
     pub(crate) raw: &'a Report,
     /// The verdict on the run.
     pub(crate) outcome: RunOutcome,
@@ -33,13 +33,14 @@ pub struct ReportView<'a> {
     pub(crate) overlays: Option<String>,
     /// A sentence about the sources of the facts; `None` if all come from the embedded rules.
     pub(crate) facts: Option<String>,
-    /// A sentence about tables that were not checked; `None` without such tables.
+    /// A sentence about tables that were not checked because they belong to no database root; `None` without such
+    /// tables.
     pub(crate) outside: Option<String>,
     /// A sentence about files that are not in the local clone; `None` without such files.
     pub(crate) absent: Option<String>,
-    /// A sentence about the draw if the findings are a random sample.
+    /// A sentence about the random sample if the report contains only a sample of the findings.
     pub(crate) drawn: Option<String>,
-    /// The number of existing findings by rule, in one line.
+    /// The number of existing findings of each rule, in one line.
     pub(crate) old: Option<String>,
     /// The rules that ran.
     pub(crate) rules: Vec<RuleView>,
@@ -76,7 +77,7 @@ pub(crate) struct RuleView {
     /// The highest severity of the rule's findings.
     #[serde(skip)]
     pub severity: Severity,
-    /// The rule's confidence: how often its warnings are right.
+    /// The rule's confidence, which says how often its warnings are right.
     #[serde(skip)]
     pub confidence: Confidence,
     pub id: String,
@@ -84,12 +85,12 @@ pub(crate) struct RuleView {
     pub what: String,
     pub why: String,
     pub instead: String,
-    /// The URL of the rule's documentation; `None` for rules of the judged repository.
+    /// The URL of the rule's documentation; `None` if the judged repository defines the rule itself.
     pub page: Option<String>,
 }
 
 impl<'a> ReportView<'a> {
-    /// Escapes the texts of a report.
+    /// Builds the view of a report and escapes its texts.
     pub fn new(report: &'a Report, outcome: RunOutcome) -> Self {
         let overlays = (!report.overlays.is_empty()).then(|| clean(&report.overlays.join(", ")));
         let old = existing(report).map(|old| clean(&old));
@@ -137,19 +138,19 @@ impl<'a> ReportView<'a> {
         &self.head.headline
     }
 
-    /// Returns the findings that are neither waived nor existing, in the report's order.
+    /// Returns the findings that are neither waived nor existing in the base, in the report's order.
     pub(crate) fn counted(&self) -> impl Iterator<Item = &FindingView<'a>> {
         self.findings.iter().filter(|f| f.raw.counts())
     }
 
-    /// Returns the findings that are neither waived nor existing, the most urgent first.
+    /// Returns the findings that are neither waived nor existing in the base, with the most urgent finding first.
     pub(crate) fn worst_first(&self) -> Vec<&FindingView<'a>> {
         let mut findings: Vec<&FindingView<'a>> = self.counted().collect();
         findings.sort_by_key(|f| urgency(f.raw));
         findings
     }
 
-    /// Returns the texts of a rule that ran; `None` for other ids.
+    /// Returns the texts of a rule; `None` if no rule with this id ran.
     pub(crate) fn rule(&self, id: &str) -> Option<&RuleView> {
         self.rules.iter().find(|rule| rule.id == id)
     }
@@ -165,7 +166,7 @@ fn changed_rules(overlays: &str) -> String {
 }
 
 impl RuleView {
-    /// Returns the first sentence of the advice.
+    /// Returns the first sentence of the rule's advice.
     pub(crate) fn first_step(&self) -> &str {
         self.instead.split_once(". ").map_or(&self.instead, |(first, _)| first)
     }
@@ -184,7 +185,7 @@ impl RuleView {
     }
 }
 
-/// Joins the lines of a text and escapes it.
+/// Joins the lines of a text with spaces and escapes the text.
 fn one_line(text: &str) -> String {
     clean(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }

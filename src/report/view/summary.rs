@@ -11,10 +11,10 @@ use crate::database::diff::{Diff, DiffSide, FaultReason, FileDiff, TableDiff, Ve
 use crate::findings::{Repaired, Severity};
 use crate::report::headline::by_rule;
 
-/// The most attributes and versions named.
+/// The maximum number of changed attributes or versions that a line names.
 const MOVED: usize = 3;
 
-/// The most files, or fields of a file, named for a change of facts.
+/// The maximum number of files, or of fields per file, that a line about changed facts names.
 const FACTS: usize = 5;
 
 /// Returns the lines about changed attributes, facts, settings and versions, escaped.
@@ -56,7 +56,7 @@ fn with_list(what: &str, said: Vec<String>, most: usize) -> Option<String> {
     (!said.is_empty()).then(|| format!("{what}: {}", first_of(&said, most, "; ")))
 }
 
-/// Names the changed files that state facts: YAML of systems with the changed fields, files of facts, and marker
+/// Names the changed files that state facts: the YAML of systems with the changed fields, files of facts, and marker
 /// files of version directories.
 fn facts(diff: &Diff) -> Option<String> {
     let states_facts = |file: &&FileDiff| match file.role {
@@ -74,14 +74,14 @@ fn facts(diff: &Diff) -> Option<String> {
     with_list("Facts changed", said.collect(), FACTS)
 }
 
-/// Names the changed settings, which affect how later runs judge.
+/// Names the changed files of settings, which affect how later runs judge.
 fn settings(diff: &Diff) -> Option<String> {
     let files = diff.files.iter().filter(|file| file.role == Role::Settings);
     let said = files.map(|file| format!("{} {}", file.path, file.status.into_str())).collect();
     with_list("This changes how later runs judge, once it is merged", said, FACTS)
 }
 
-/// Names the versions that become selectable and those that are hidden.
+/// Names the versions that a query can newly select, and the versions that the loader no longer reads.
 fn versions(diff: &Diff) -> Option<String> {
     let VersionChanges { selectable, hidden } = &diff.versions;
     let named = [(selectable, "new to select"), (hidden, "no longer read")].map(|(all, what)| {
@@ -107,7 +107,8 @@ pub(super) fn repaired(repaired: &[Repaired]) -> Option<String> {
     (!parts.is_empty()).then(|| clean(&format!("Repaired: {}", parts.join("; "))))
 }
 
-/// Describes the number of tables that were not compared because a side is not in the local clone.
+/// Describes how many tables were not compared because their base or head file is not in the local clone; `None`
+/// without such tables.
 pub(super) fn unread(diff: &Diff) -> Option<String> {
     let sides = [
         (DiffSide::Base, "before"),

@@ -9,10 +9,10 @@ use crate::base::error::Reason;
 /// The column that names the kernel of a row.
 pub(crate) const KERNEL_COLUMN: &str = "kernel_source";
 
-/// The key in a mapping's conditions that names a table instead of a column.
+/// The name that stands for the table instead of a column in the conditions of a mapping.
 const TABLE: &str = "op_file";
 
-/// The backend that the file states for kernels that nobody has traced yet.
+/// The name that stands for the backend of a kernel that nobody has traced yet.
 const UNVERIFIED: &str = "unverified";
 
 /// The contents of `kernel_source_backends.yaml`; unknown fields are ignored.
@@ -21,12 +21,13 @@ pub struct KernelSources {
     mappings: Vec<Mapping>,
 }
 
-/// The backend that runs for a kernel's name if all conditions hold.
+/// One entry of `kernel_source_backends.yaml`: the backend that runs for a framework's kernel name if all conditions
+/// hold.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct Mapping {
     framework: String,
     kernel_source: String,
-    /// The values that columns must have.
+    /// The required cell by column. The name `op_file` stands for the table instead of a column.
     #[serde(default, rename = "match")]
     conditions: BTreeMap<String, String>,
     backend: String,
@@ -35,16 +36,16 @@ struct Mapping {
 /// The backends that frameworks can choose for a table, and the backend that runs for each kernel name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelChoices {
-    /// The backends by framework; frameworks without a list can choose any.
+    /// The backends that a framework can choose, by framework. A framework without an entry can choose any backend.
     pub choices: BTreeMap<String, BTreeSet<String>>,
     /// The backend that runs for each kernel name.
     pub sources: KernelSources,
 }
 
-/// The backends that can run for one kernel name in a table, depending on the row.
+/// The backends that can run for one kernel name in a table. The backend can depend on the row.
 #[derive(PartialEq)]
 pub(crate) struct KernelBackends<'a> {
-    /// The backends that the framework can choose.
+    /// The backends that the framework can choose for the table.
     pub choices: &'a BTreeSet<String>,
     mappings: Vec<&'a Mapping>,
 }
@@ -54,15 +55,15 @@ impl KernelSources {
     ///
     /// # Errors
     ///
-    /// One line, if the text is not YAML of this form.
+    /// If the text is not YAML of this form; the error is one line.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         crate::base::yaml::parse(text)
     }
 }
 
 impl KernelChoices {
-    /// Returns the backends that can run for a kernel name in a table; `None` if the framework can choose all of
-    /// them, or if the choices of the framework are not known.
+    /// Returns the backends that can run for a kernel name in a table. `None` if the framework can choose all of these
+    /// backends, or if it is unknown which backends the framework can choose.
     pub(crate) fn of<'a>(
         &'a self,
         framework: &str,
@@ -84,8 +85,8 @@ impl KernelChoices {
 }
 
 impl<'a> KernelBackends<'a> {
-    /// Returns the backend that runs for a row, if the framework cannot choose it; `None` if it can, or if no mapping
-    /// fits the row. `value` returns the row's cell in a column.
+    /// Returns the backend that runs for a row if the framework cannot choose this backend. `None` if the framework can
+    /// choose it, or if no mapping matches the row. `value` returns the row's cell in a column.
     pub(crate) fn outside<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Option<&'a str> {
         let holds = |(column, wanted): (&String, &String)| {
             column == TABLE || value(column) == Some(wanted.as_str())

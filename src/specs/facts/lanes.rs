@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 
 use crate::base::error::Reason;
 
-/// The contents of `attention_lane_defaults.yaml`: the lane (kernel) that a framework uses, by backend, then
-/// by the first version that uses it, then by the GPU's compute capability. Entries for single model
+/// The contents of `attention_lane_defaults.yaml`. For each backend, version and GPU compute capability, the file
+/// states the attention lane (kernel) that is used by default from this version on. Entries for single model
 /// architectures are ignored, since tables do not depend on them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttentionLanes(BTreeMap<String, BTreeMap<String, BTreeMap<i64, String>>>);
 
-/// The attention lanes of a table.
+/// The attention lanes (kernels) whose rows the loader of a table stores separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lanes {
     /// The column that names a row's lane.
     pub column: String,
-    /// The lane that the loader tries first.
+    /// The default lanes, which the loader tries first.
     pub defaults: AttentionLanes,
 }
 
-/// The lane name that means the framework's own choice; it pins no lane.
+/// The lane name that leaves the choice to the framework, so that no lane is pinned.
 const DEFAULT: &str = "default";
 
-/// The section for single model architectures, which is ignored.
+/// The section of `attention_lane_defaults.yaml` for single model architectures, which is ignored.
 const ARCHITECTURES: &str = "architectures";
 
 impl AttentionLanes {
@@ -30,7 +30,7 @@ impl AttentionLanes {
     ///
     /// # Errors
     ///
-    /// One line, if the text is not YAML of this form.
+    /// If the text is not YAML of this form; the error is one line.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let document: BTreeMap<String, serde_json::Value> = crate::base::yaml::parse(text)?;
         if document.is_empty() {
@@ -56,8 +56,8 @@ impl AttentionLanes {
         Ok(Self(lanes))
     }
 
-    /// Returns the lane that a backend's version tries first on GPUs of a compute capability, taken from the
-    /// newest entry that is not newer than the version. `None` if no lane is pinned.
+    /// Returns the lane that the loader tries first for a version of a backend on GPUs of a compute capability. The
+    /// newest entry that is not newer than the version applies. `None` if that entry pins no lane.
     pub(crate) fn pinned(&self, backend: &str, version: &str, capability: i64) -> Option<&str> {
         let wanted = release(version);
         let entries = self.0.get(backend)?.iter().map(|(from, lanes)| (release(from), lanes));
@@ -67,8 +67,8 @@ impl AttentionLanes {
     }
 }
 
-/// Returns the numbers at the start of a version, as the loader compares the versions of lanes: `1.3.0rc23`
-/// is 1.3.0.
+/// Returns the numbers at the start of a version: `1.3.0rc23` becomes 1.3.0. The loader compares the versions of lanes
+/// in this form.
 fn release(version: &str) -> Vec<u64> {
     let mut numbers = Vec::new();
     for part in version.split('.') {

@@ -17,21 +17,21 @@ pub(crate) use self::versions::{QueryVersions, Slots};
 use super::SpecFile;
 use crate::base::error::Result;
 
-/// The contents of `rules/facts.yaml`: the files that state facts, and the values that apply without them.
+/// The contents of `rules/facts.yaml`: the files in which a database states facts, and the values to use without them.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FactFiles {
-    /// The operation catalog: table families and their tables.
+    /// The location of the operation catalog, which lists table families and their tables.
     pub operation_catalog: FactFile,
-    /// The reuse manifest: the rows that backends share.
+    /// The location of the reuse manifest, which lists the rows that backends share.
     pub reuse_manifest: FactFile,
-    /// The versions that a query can reach.
+    /// The location of the file with the versions that a query can reach.
     pub query_versions: FactFile,
-    /// The attention lanes: the kernels whose rows are served.
+    /// The location of the attention lanes' file, which states the kernels whose rows the loader tries first.
     pub attention_lanes: LanesFile,
-    /// The backend that runs for each kernel name.
+    /// The location of the file that states the backend for each kernel name.
     pub kernel_sources: FactFile,
-    /// The figures that exist only in the loader's code, by list name.
+    /// The locations of the lists of numbers that exist only in the loader's code, by the list's name.
     pub pins: BTreeMap<String, PinFile>,
 }
 
@@ -39,9 +39,9 @@ pub struct FactFiles {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FactFile {
-    /// The end of the file's path.
+    /// The end of the file's path in the database.
     pub file: String,
-    /// True if the file must be in the folder of the systems' YAML.
+    /// True if the file must be in the same folder as the systems' YAML.
     #[serde(default)]
     pub beside: bool,
     /// The end of the path in earlier versions of the database; used if `file` does not exist.
@@ -49,7 +49,7 @@ pub struct FactFile {
     pub formerly: Option<String>,
 }
 
-/// The location of the attention lanes' file, and the tables that have lanes.
+/// The location of the attention lanes' file, and the tables whose rows have lanes.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LanesFile {
@@ -62,7 +62,7 @@ pub struct LanesFile {
     pub column: String,
 }
 
-/// The location of a list of figures in the loader's code.
+/// The location of a list of pinned numbers in the loader's code, and the values to use without the code.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinFile {
@@ -70,9 +70,9 @@ pub struct PinFile {
     #[serde(rename = "about")]
     _about: String,
     file: String,
-    /// The words in the code after which the list starts.
+    /// The piece of code after which the list starts.
     pub after: String,
-    /// The figures that apply if the judged commit lacks the file.
+    /// The pinned numbers to use if the judged commit lacks the source file.
     pub values: Pins,
 }
 
@@ -84,14 +84,14 @@ impl LanesFile {
 }
 
 impl PinFile {
-    /// Returns the location of the source file.
+    /// Returns the location of the source file that contains the list.
     pub(crate) fn place(&self) -> FactFile {
         FactFile { file: self.file.clone(), beside: false, formerly: None }
     }
 }
 
 impl FactFiles {
-    /// Reads the given versions of `rules/facts.yaml`; the last one wins.
+    /// Reads the last of the given versions of `rules/facts.yaml`; without a version, all facts are empty.
     pub(super) fn read<'a>(files: impl Iterator<Item = &'a SpecFile>) -> Result<Self> {
         files.last().map_or_else(|| Ok(Self::default()), SpecFile::parse)
     }
@@ -104,23 +104,22 @@ pub struct StatedFacts {
     pub operations: Option<Operations>,
     /// The versions that a query can reach.
     pub query_versions: Option<QueryVersions>,
-    /// The attention lanes: the kernels whose rows are served.
+    /// The attention lanes: the kernels whose rows the loader tries first.
     pub lanes: Option<AttentionLanes>,
     /// The backend that runs for each kernel name.
     pub kernel_sources: Option<KernelSources>,
-    /// The figures in the loader's code, by list name.
+    /// The pinned numbers in the loader's code, by the list's name.
     pub pins: BTreeMap<String, Pins>,
-    /// The lists of figures whose source file a pull request changes. A text that such a list lacks may be
-    /// new in that change.
+    /// The names of the lists whose source file a pull request changes. Such a list may gain a text in that change.
     pub unsettled: BTreeSet<String>,
 }
 
-/// Pinned figures by text.
+/// The pinned numbers of a list: the number for each text, such as a model's name.
 pub(crate) type Pins = BTreeMap<String, f64>;
 
-/// Reads the match arms `"text" => Some(number)` of the Rust function whose code starts with `after`. The
-/// function ends at the next line that is only a closing brace. `None` if `after` is missing or has no such
-/// arms, so that a rewritten loader is not taken for one without figures.
+/// Reads the match arms `"text" => Some(number)` of the Rust function whose code starts with `after`. The function ends
+/// at the next line that is only a closing brace. `None` if `after` is missing or the function has no such arms: the
+/// loader may have been rewritten and still have pinned numbers.
 pub(crate) fn pins_of(code: &str, after: &str) -> Option<Pins> {
     let body = &code[code.find(after)? + after.len()..];
     let body = body.lines().take_while(|line| *line != "}");
@@ -128,7 +127,7 @@ pub(crate) fn pins_of(code: &str, after: &str) -> Option<Pins> {
     (!pins.is_empty()).then_some(pins)
 }
 
-/// Parses a match arm `"a" | "b" => Some(3),` into its texts, each with the figure; `None` for any other line.
+/// Parses a match arm `"a" | "b" => Some(3),` into pairs of text and number; `None` for any other line.
 fn arm(line: &str) -> Option<Vec<(String, f64)>> {
     let (patterns, value) = line.trim().split_once("=>")?;
     let value = value.trim().strip_prefix("Some(")?.split(')').next()?;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::base::error::Reason;
 
-/// The contents of `op_backend_catalog.yaml`; unknown fields are ignored.
+/// The operation catalog as read from `op_backend_catalog.yaml`; unknown fields are ignored.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Operations {
     families: Vec<ListedFamily>,
@@ -43,8 +43,8 @@ impl Operations {
         crate::base::yaml::parse(text)
     }
 
-    /// Returns the listed tables, each with the families that list it, in the catalog's order. More than one
-    /// family per table is a mistake, and the first one counts.
+    /// Returns the tables of the catalog, each with the families that list the table, in the catalog's order. If
+    /// several families list a table, which is a mistake, the first family applies.
     pub fn tables(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut tables: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for listed in &self.families {

@@ -8,19 +8,21 @@ use serde::Deserialize;
 
 use crate::base::error::Reason;
 
-/// The contents of `query_versions.yaml`: the versions of each backend that a query can name, with exceptions
-/// for single systems. Rows of all other versions only fill gaps of these versions.
+/// The contents of `query_versions.yaml`: the versions of each backend that a query can name, with exceptions for
+/// single systems. Rows of all other versions only fill gaps in the tables of these versions.
 #[derive(Debug, Clone, Deserialize)]
 pub struct QueryVersions {
-    /// The versions by backend; `None` if the file does not list any.
+    /// The versions for all systems without exceptions, by backend; `None` if the file does not list any.
     #[serde(default)]
     defaults: Option<BTreeMap<String, StatedVersions>>,
-    /// The exceptions by system, then by backend; `None` if the file has none. They have no next version.
+    /// The versions for single systems, by system, then by backend; `None` if the file has none. Such systems have no
+    /// next version.
     #[serde(default)]
     overrides: Option<BTreeMap<String, BTreeMap<String, StatedVersions>>>,
 }
 
-/// The versions of a backend as written: by the name of their slot, or in a list whose first one is current.
+/// A backend's versions as `query_versions.yaml` writes them: either by slot, such as `current`, or as a list whose
+/// first version is the current one.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum StatedVersions {
@@ -28,7 +30,7 @@ enum StatedVersions {
     OneOrMore(Names),
 }
 
-/// One version or several.
+/// The name of one version, or the names of several.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum Names {
@@ -36,12 +38,12 @@ enum Names {
     Several(Vec<String>),
 }
 
-/// The versions of a system's backend that a query can reach.
+/// The versions of a backend that a query can reach on one system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slots<'a> {
-    /// The newest version that was collected completely.
+    /// The current version: the newest version that was collected completely.
     pub current: &'a str,
-    /// The other versions that the database states, such as the one before `current`.
+    /// The further versions that the file lists, such as the one before `current`.
     pub others: Vec<&'a str>,
     /// The newest version with data on any system, if it is newer than `current`.
     pub next: Option<&'a str>,
@@ -57,7 +59,7 @@ impl Names {
 }
 
 impl StatedVersions {
-    /// Returns all versions, the current one first; nothing if no version is current.
+    /// Returns all versions, with the current one first; empty if no version is current.
     fn versions(&self) -> Vec<&str> {
         let slots = match self {
             Self::OneOrMore(names) => return names.list().iter().map(String::as_str).collect(),
@@ -77,14 +79,14 @@ impl QueryVersions {
     ///
     /// # Errors
     ///
-    /// One line, if the text is not YAML of this form.
+    /// If the text is not YAML of this form; the error is one line.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let versions: Option<Self> = crate::base::yaml::parse(text)?;
         versions.ok_or_else(|| "the file is empty".into())
     }
 
-    /// Returns the versions of a system's backend that a query can reach; `None` if the file does not mention
-    /// the backend. `fleet` are the backend's versions with data on any system.
+    /// Returns the versions of a backend that a query can reach on a system; `None` if the file lists no version of the
+    /// backend. `fleet` contains the backend's versions that have data on any system.
     pub fn slots<'a>(
         &'a self,
         system: &str,
@@ -101,7 +103,8 @@ impl QueryVersions {
         Some(Slots { current: stated, others: others.to_vec(), next })
     }
 
-    /// Returns true if the file has its own versions for this system and backend.
+    /// Returns true if the file lists separate versions of the backend for this system, so that there is no next
+    /// version.
     pub(crate) fn is_frozen(&self, system: &str, backend: &str) -> bool {
         let own = self.overrides.as_ref().and_then(|all| all.get(system));
         own.is_some_and(|own| own.contains_key(backend))

@@ -9,32 +9,32 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LayoutFile {
-    /// A description of the database for people.
+    /// A description of the layout for people.
     #[allow(dead_code, reason = "people read it in the YAML")]
     pub about: String,
-    /// The part of the program that finds the tables.
+    /// The method by which the program finds the tables.
     #[serde(default)]
     pub reader: LayoutReader,
-    /// Patterns of paths; a folder in which each of them matches a file has this layout.
+    /// Patterns of paths. A folder has this layout if each pattern matches a file in the folder.
     #[serde(default)]
     pub detect: Vec<String>,
     /// The tables of the database; a file belongs to the first entry with a pattern that matches.
     pub tables: Vec<TableFiles>,
 }
 
-/// The part of the program that finds the tables of a layout.
+/// The method by which the program finds the tables of a layout.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LayoutReader {
-    /// The patterns of the file find the tables.
+    /// The patterns in the layout's file find the tables.
     #[default]
     Declared,
-    /// The systems' YAML names folders of data, and version directories declare reuse. `files` are the
-    /// patterns inside a data folder.
+    /// The YAML of each system names a folder of data, and version directories declare reuse. The patterns in the
+    /// layout's file apply inside a folder of data.
     Public,
 }
 
-/// The files of a table, or of several tables with names from their paths.
+/// The files of a table. With `{part}` in the name, the entry describes several tables whose names come from the paths.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TableFiles {
@@ -43,13 +43,13 @@ pub(crate) struct TableFiles {
     /// Patterns of paths: `*` and `?` match within a folder, `**/` folders, `{part}` a part of a name,
     /// `{part:int}` digits, and `{part*}` also several folders.
     pub files: Vec<String>,
-    /// The system: a text in which `{part}` stands for a part of the path or for a column's cell.
+    /// The system's name, in which `{part}` stands for a part of the path or for a column's cell.
     #[serde(default)]
     pub system: String,
-    /// The software that was measured, likewise.
+    /// The name of the measured software, in which `{part}` stands for a part of the path or for a column's cell.
     #[serde(default)]
     pub backend: String,
-    /// The software's version, likewise.
+    /// The software's version, in which `{part}` stands for a part of the path or for a column's cell.
     #[serde(default)]
     pub version: String,
     /// The file format.
@@ -61,25 +61,25 @@ pub(crate) struct TableFiles {
     /// The first character of lines that a text table's reader skips.
     #[serde(default)]
     pub comment: Option<char>,
-    /// The path of the rows in a JSON document: `results[].runs[]`; `{column}` stands for the names in an
-    /// object, which become a column.
+    /// The path of the rows in a JSON document, such as `results[].runs[]`. `{column}` stands for any name in an
+    /// object; the names become the cells of this column.
     #[serde(default)]
     pub rows: Option<String>,
-    /// Parts of the path that become columns.
+    /// The named parts of the path that become columns of the table.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// Columns that some files lack.
+    /// The values of columns that some files lack, by column.
     #[serde(default)]
     pub fill: BTreeMap<String, Fill>,
 }
 
-/// The values of a column that a file lacks, by the cells of another column.
+/// The values of a column that a file lacks. The value in a row depends on the row's cell in another column.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fill {
-    /// The other column.
+    /// The other column, whose cells determine the values.
     pub by: String,
-    /// The value for each of its cells.
+    /// The value of the missing column, by the cell of the other column.
     pub values: BTreeMap<String, String>,
 }
 

@@ -19,7 +19,7 @@ use crate::base::error::{Reason, Result, unknown};
 /// The name of the layout that the planner's loader reads.
 pub(crate) const PUBLIC: &str = "public";
 
-/// The format of a table's files, if it is not Parquet.
+/// The format of a table's files that are not Parquet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dialect {
     /// Text with a header and one row per line.
@@ -28,25 +28,25 @@ pub enum Dialect {
         delimiter: u8,
         /// The first character of lines that are skipped; `None` if all lines are read.
         comment: Option<u8>,
-        /// Columns that some files lack.
+        /// The values of columns that some files lack, by column.
         fill: BTreeMap<String, Fill>,
     },
     /// One JSON object per line.
     JsonLines {
-        /// Columns that some files lack.
+        /// The values of columns that some files lack, by column.
         fill: BTreeMap<String, Fill>,
     },
     /// A JSON document.
     Json {
-        /// The path of the rows.
+        /// The path of the rows in the document.
         rows: JsonPath,
-        /// Columns that some files lack.
+        /// The values of columns that some files lack, by column.
         fill: BTreeMap<String, Fill>,
     },
 }
 
 impl Dialect {
-    /// Returns the columns that some files lack.
+    /// Returns the values of columns that some files lack, by column.
     pub(crate) fn fills(&self) -> &BTreeMap<String, Fill> {
         match self {
             Self::Csv { fill, .. } | Self::JsonLines { fill } | Self::Json { fill, .. } => fill,
@@ -59,12 +59,12 @@ impl Dialect {
     }
 }
 
-/// The path of the rows in a JSON document.
+/// The path of the rows in a JSON document, as a list of steps such as `results[]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonPath(Vec<String>);
 
 impl JsonPath {
-    /// Returns the steps from the top of the document.
+    /// Returns the steps of the path, from the top of the document to the rows.
     pub(crate) fn steps(&self) -> &[String] {
         &self.0
     }
@@ -75,23 +75,23 @@ impl JsonPath {
 pub struct Layout {
     /// The layout's name, which is the file stem.
     pub name: String,
-    /// The part of the program that finds the tables.
+    /// The method by which the program finds the tables.
     pub reader: LayoutReader,
     detect: Vec<Regex>,
-    /// The tables.
+    /// The files of the layout's tables.
     pub tables: Vec<LayoutTable>,
-    /// The names of the folders in each pattern of the public layout.
+    /// For each pattern of the public layout, the names of its folders, such as `family`; empty for other layouts.
     folders: Vec<Vec<String>>,
 }
 
 /// The files of a table in a parsed layout.
 #[derive(Debug)]
 pub struct LayoutTable {
-    /// The table's name, system, backend and version: texts with names in braces.
+    /// The table's name, system, backend and version. Names in braces stand for a part of the path or a column's cell.
     pub identity: [String; 4],
-    /// The format; `None` for Parquet.
+    /// The format of the files; `None` for Parquet.
     pub dialect: Option<Dialect>,
-    /// Parts of the path that become columns.
+    /// The named parts of the path that become columns of the table.
     pub columns: Vec<String>,
     files: Vec<Regex>,
 }
@@ -126,7 +126,7 @@ impl LayoutTable {
         Ok(Self { identity, dialect, columns, files })
     }
 
-    /// Returns the named parts of a path; `None` if no pattern matches the path.
+    /// Returns the values of the named parts of a path, by name; `None` if no pattern matches the path.
     pub(crate) fn parts(&self, path: &str) -> Option<BTreeMap<String, String>> {
         self.files.iter().find_map(|pattern| {
             let found = pattern.captures(path)?;
@@ -136,7 +136,8 @@ impl LayoutTable {
         })
     }
 
-    /// Returns the names in braces that are not parts of the path: columns.
+    /// Returns the columns whose cells determine the table's name, system, backend or version. They are the names in
+    /// braces that are not in `parts`, the named parts of the path.
     pub(crate) fn identity_columns(&self, parts: &BTreeMap<String, String>) -> Vec<&str> {
         let names = self.identity.iter().flat_map(|text| braced(text));
         let columns: BTreeSet<&str> = names.filter(|name| !parts.contains_key(*name)).collect();
@@ -201,8 +202,8 @@ impl Layout {
         })
     }
 
-    /// Returns the family, backend and version of a table's folders inside a folder of data; `None` if no
-    /// pattern has as many folders. The family is `None` in patterns without it.
+    /// Returns the family, backend and version that a table's `folders` inside a folder of data name. `None` if no
+    /// pattern has this number of folders. The family is `None` if the pattern does not contain one.
     pub(crate) fn place<'p>(
         &self,
         folders: &[&'p str],
@@ -226,14 +227,14 @@ impl Layout {
     }
 }
 
-/// The known layouts, and the one that a run uses.
+/// The known layouts, and the layout that was chosen for the run.
 #[derive(Debug, Default, Clone)]
 pub struct Layouts {
     known: BTreeMap<String, Arc<Layout>>,
     /// The names of the layouts that overlays define.
     own: BTreeSet<String>,
     chosen: Option<Arc<Layout>>,
-    /// True once the choice was made, even if no layout fits.
+    /// True once the layout of the run was chosen, even if no layout matches.
     is_settled: bool,
 }
 
@@ -255,35 +256,35 @@ impl Layouts {
         Ok(layouts)
     }
 
-    /// Returns the layout that was chosen, if its patterns find the tables.
+    /// Returns the layout of the run if its patterns find the tables; `None` for the public layout or without a layout.
     pub(crate) fn declared(&self) -> Option<&Arc<Layout>> {
         self.chosen.as_ref().filter(|layout| layout.reader == LayoutReader::Declared)
     }
 
-    /// Returns true if a layout whose patterns find the tables names this table.
+    /// Returns true if any known layout whose patterns find the tables has a table of this name.
     pub fn any_declares(&self, table: &str) -> bool {
         let layouts = self.known.values().filter(|l| l.reader == LayoutReader::Declared);
         layouts.flat_map(|layout| &layout.tables).any(|known| known.identity[0] == table)
     }
 
-    /// Returns true if a name is that of a declared layout.
+    /// Returns true if this is the name of a layout whose patterns find the tables.
     pub(crate) fn is_declared(&self, name: &str) -> bool {
         self.known.get(name).is_some_and(|layout| layout.reader == LayoutReader::Declared)
     }
 
-    /// Returns true once the layout of the run was chosen, even if no layout fits.
+    /// Returns true once the layout of the run was chosen, even if no layout matches.
     pub(crate) fn is_chosen(&self) -> bool {
         self.is_settled
     }
 
-    /// Returns the public layout.
+    /// Returns the layout that the planner's loader reads.
     pub(crate) fn public(&self) -> Option<&Arc<Layout>> {
         self.known.get(PUBLIC)
     }
 
-    /// Chooses the layout: the named one, else the only layout of the overlays, else one whose `detect` patterns all
-    /// match. If several match, the public layout is chosen, else the one with the most tables, because a single file
-    /// that looks like a table of another layout must not hide the database.
+    /// Chooses the layout of the run: the named one, else the only layout of the overlays, else a layout whose `detect`
+    /// patterns all match. If several match, the public layout is chosen, else the layout that matches the most table
+    /// files. Thus a single file that looks like a table of another layout does not hide the database.
     ///
     /// # Errors
     ///

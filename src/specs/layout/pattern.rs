@@ -9,12 +9,12 @@ use crate::base::error::Reason;
 /// The maximal length of a path pattern in bytes.
 const LONGEST: usize = 500;
 
-/// Returns the names in braces in a text.
+/// Returns the names that a text contains in braces.
 pub(crate) fn braced(text: &str) -> impl Iterator<Item = &str> {
     text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name)
 }
 
-/// Replaces names in braces by their values; a missing or empty value is `unknown`.
+/// Replaces each name in braces by its value. A name with a missing or empty value becomes `unknown`.
 pub(crate) fn filled(text: &str, values: &BTreeMap<String, String>) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -28,7 +28,7 @@ pub(crate) fn filled(text: &str, values: &BTreeMap<String, String>) -> String {
     out + rest
 }
 
-/// Compiles a pattern of paths. It matches below any folder.
+/// Compiles a pattern of paths. The pattern may match at any depth of folders.
 pub(super) fn pattern(text: &str) -> Result<Regex, Reason> {
     let bad = |why: &str| Reason::from(format!("pattern `{text}`: {why}"));
     if text.len() > LONGEST {

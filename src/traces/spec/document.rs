@@ -15,11 +15,11 @@ use crate::findings::Severity;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DocumentSpec {
-    /// The names and marks that distinguish such documents from other files.
+    /// The names and marks by which such documents are distinguished from other files.
     pub files: Files,
     /// The document's fields, by dotted path.
     pub fields: BTreeMap<String, Field>,
-    /// Columns computed from the fields and from derived columns before them.
+    /// The columns computed from the fields. A formula can read columns that were derived before.
     #[serde(default)]
     pub derive: Vec<DerivedColumn>,
     /// Numbers that relations read as `threshold.NAME`, by name.
@@ -28,7 +28,7 @@ pub(crate) struct DocumentSpec {
     /// Conditions that the fields must fulfil.
     #[serde(default)]
     pub relations: Vec<Relation>,
-    /// Labels in the name of the document's directory and the columns that they must agree with.
+    /// Labels in the name of the document's directory, each with the values that the label's number must equal.
     #[serde(default)]
     pub names: Vec<NamePart>,
     /// Columns in which a config and the card generated from it must agree; empty for cards.
@@ -45,7 +45,7 @@ pub(crate) struct Field {
     #[serde(default)]
     pub need: Presence,
     /// The field's column in formulas; `None` if formulas do not read the field. A list of numbers fills the columns
-    /// NAME_1, NAME_2 and so on.
+    /// NAME_1, NAME_2 and so on, where NAME is this name.
     #[serde(default, rename = "as")]
     pub column: Option<String>,
     /// Other paths at which older documents have the field.
@@ -57,34 +57,34 @@ pub(crate) struct Field {
     /// The smallest allowed number; `None` for no limit.
     #[serde(default)]
     pub least: Option<f64>,
-    /// The allowed texts; all if empty.
+    /// The allowed texts; empty if all texts are allowed.
     #[serde(default)]
     pub one_of: Vec<String>,
     /// The severity of a text that is not allowed; `None` for an error.
     #[serde(default)]
     pub other: Option<Severity>,
-    /// Columns for the number after a prefix of a text, by prefix: `{cuda_: cuda}`.
+    /// Columns that receive the number after a prefix in the field's text, by prefix: `{cuda_: cuda}`.
     #[serde(default)]
     pub number_after: BTreeMap<String, String>,
-    /// Columns for the number before a word of a text, by word: `{GPU: gpus}`.
+    /// Columns that receive the number before a word in the field's text, by word: `{GPU: gpus}`.
     #[serde(default)]
     pub number_before: BTreeMap<String, String>,
 }
 
-/// A label in names, such as `tp` in `…-tp4-…`, and the value that its number must equal.
+/// A label in names, such as `tp` in `…-tp4-…`, and the values that the label's number may have.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NamePart {
     pub labels: Vec<String>,
-    /// Formulas for the number after the label; it must equal one of them.
+    /// Formulas over the document's columns. The number after the label must equal the value of one of them.
     pub is: Vec<Expr>,
 }
 
-/// The number of values of a list that formulas can read.
+/// The maximum number of values of a list that formulas can read.
 pub(crate) const LISTED: usize = 4;
 
 impl DocumentSpec {
-    /// Names of the columns that the fields fill.
+    /// Returns the names of the columns that the fields fill.
     pub(crate) fn columns(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::from(["directory".to_owned()]);
         for field in self.fields.values() {

@@ -17,8 +17,8 @@ pub struct MetricSpec {
     /// The JSON member that lists the rows; `None` if the file is a single row.
     #[serde(default)]
     pub rows: Option<String>,
-    /// The JSON objects of a row whose members are columns. The last one contains the metrics, the
-    /// others describe the row.
+    /// The JSON objects of a row whose members are columns. The last object contains the metrics; the other objects
+    /// describe the row.
     #[serde(default)]
     pub within: Vec<String>,
     /// The JSON object that states each metric's `unit` and `label`; `None` if the file states no units.
@@ -27,14 +27,14 @@ pub struct MetricSpec {
     /// Columns that identify a row.
     #[serde(default)]
     pub key: Vec<String>,
-    /// The column that names the directory of the row's card; `None` if all rows belong to the card
-    /// of the file's run.
+    /// The column that contains the directory name of the row's card; `None` if all rows belong to the card of the
+    /// file's run.
     #[serde(default)]
     pub card: Option<String>,
-    /// The accelerator that is assumed if nothing names it.
+    /// The accelerator that is assumed for rows whose accelerator is not stated.
     #[serde(default)]
     pub accelerator: Option<String>,
-    /// The column that names the row's accelerator; `None` if only cards name it.
+    /// The column that contains the name of the row's accelerator; `None` if only cards state the accelerator.
     #[serde(default)]
     pub accelerator_in: Option<String>,
     pub columns: BTreeMap<String, MetricColumn>,
@@ -56,12 +56,12 @@ pub struct MetricColumn {
     pub kind: TraceFieldType,
     #[serde(default)]
     pub need: Presence,
-    /// The unit, or `None` for numbers without a unit. Values in `%` must be from 0 to 100, values in other units at
-    /// least 0.
+    /// The unit; `None` for numbers without a unit. Values in `%` must be from 0 to 100. Values in other units must be
+    /// at least 0.
     #[serde(default)]
     pub unit: Option<String>,
-    /// The smallest and the largest plausible value; `None` if any value is plausible. A value outside is probably in
-    /// another unit.
+    /// The smallest and the largest plausible value; `None` if any value is plausible. A value outside this range is
+    /// probably in another unit.
     #[serde(default)]
     pub plausible: Option<(f64, f64)>,
 }
@@ -83,20 +83,20 @@ pub struct TraceChart {
 #[serde(deny_unknown_fields)]
 pub struct TracePanel {
     pub y: String,
-    /// The columns shown, by line name. Each is one line per series.
+    /// The columns that the panel shows, by the name of the line. Each column has one line per series.
     pub lines: BTreeMap<String, String>,
-    /// The direction of perfect scaling along the axis; `None` draws no ideal line.
+    /// The direction of perfect scaling along the x axis; `None` if no ideal line is drawn.
     #[serde(default)]
     pub ideal: Option<Ideal>,
 }
 
-/// Perfect scaling along the axis of a chart.
+/// The direction of perfect scaling along the x axis of a chart.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ideal {
-    /// Twice the value at twice the position.
+    /// The value doubles when x doubles.
     Rises,
-    /// Half the value at twice the position.
+    /// The value halves when x doubles.
     Falls,
 }
 

@@ -22,7 +22,7 @@ use crate::specs::{KnownSystems, Specs};
 
 const FOLDER: &str = "rules/traces";
 
-/// The specs of cards, configs, metric files, files of ranks, and the names of accelerators.
+/// The specs of all trace files (cards, configs, metric files and files of ranks), and the names of accelerators.
 #[derive(Debug, Default)]
 pub struct TraceSpecs {
     /// The spec of workload cards.
@@ -45,19 +45,19 @@ pub struct TraceSpecs {
 pub struct Files {
     /// Globs for the file's name; `{dir}` stands for the name of its directory.
     pub names: Vec<String>,
-    /// For documents: lines that start a section at the top level. Two of them identify a file of
-    /// any name; if traces were not asked for, one of them must be in `own`. For metric files:
-    /// words, one of which must be near the start if traces were not asked for.
+    /// Lines or words by which a file is recognised. In documents, they are lines that start a section at the top
+    /// level. Two of them identify a file of any name, if the user passed `--traces` or the file has a line of `own`.
+    /// In metric files, they are words. Without `--traces`, one of them must be near the start.
     #[serde(default)]
     pub marks: Vec<String>,
-    /// Lines that only documents of this kind have, at any depth; one of them identifies a file
-    /// whose name matches.
+    /// Lines that only documents of this kind contain, at any depth. One such line identifies a file whose name
+    /// matches.
     #[serde(default)]
     pub own: Vec<String>,
-    /// Lines that exclude a document, because only other kinds have them.
+    /// Lines that only documents of other kinds contain. A document with such a line is not of this kind.
     #[serde(default)]
     pub not: Vec<String>,
-    /// Globs for the names of templates, in which nothing has to be filled in.
+    /// Globs for the names of templates. Fields of a template need not be filled in.
     #[serde(default)]
     pub templates: Vec<String>,
     #[serde(skip)]
@@ -90,7 +90,7 @@ pub enum TraceFieldType {
 }
 
 impl TraceFieldType {
-    /// The type in words.
+    /// Returns the type's description for messages.
     pub(crate) fn described(self) -> &'static str {
         match self {
             Self::Int | Self::Ints => "a whole number",
@@ -119,9 +119,9 @@ pub enum Presence {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RankSpec {
-    /// File name patterns with `{rank}` in place of the rank's number.
+    /// Patterns of file names, in which `{rank}` stands for the number of the rank.
     pub files: Vec<String>,
-    /// The JSON list whose length is the number of iterations, by file name pattern.
+    /// The name of the JSON list that has one item per iteration, by pattern of file names.
     pub iterations: BTreeMap<String, String>,
 }
 
@@ -157,14 +157,14 @@ impl Files {
         Ok(())
     }
 
-    /// Returns true if a file's name in a directory matches one of the globs.
+    /// Returns true if a file's name in the directory `dir` matches one of the globs.
     pub(crate) fn matches(&self, dir: &str, name: &str) -> bool {
         let own = |n: &&String| n.contains("{dir}") && !dir.is_empty();
         self.matches_without_dir(name)
             || self.names.iter().filter(own).any(|n| n.replace("{dir}", dir) == name)
     }
 
-    /// Returns true if the name matches a glob without `{dir}`.
+    /// Returns true if a file's name matches a glob that does not contain `{dir}`.
     pub(crate) fn matches_without_dir(&self, name: &str) -> bool {
         self.globs.iter().any(|g| g.is_match(name))
     }
@@ -195,7 +195,7 @@ impl TraceSpecs {
         Ok(traces)
     }
 
-    /// Returns true if a folder overlays the embedded specs of traces.
+    /// Returns true if an overlay folder contains specs of traces.
     pub(crate) fn are_overlaid(specs: &Specs) -> bool {
         specs.library.folder(FOLDER).any(|file| !file.shipped)
     }

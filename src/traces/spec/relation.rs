@@ -10,7 +10,7 @@ use crate::base::expr::Expr;
 use crate::base::relation::{RowRelation, Sentence};
 use crate::findings::Severity;
 
-/// A column that is computed from others.
+/// A column that is computed from other columns.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DerivedColumn {
@@ -18,7 +18,7 @@ pub struct DerivedColumn {
     pub is: Expr,
 }
 
-/// A number that relations read, and its source.
+/// A number to which relations compare values, and the source of this number.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Threshold {
@@ -37,13 +37,13 @@ pub enum RelationRule {
     Implausible,
 }
 
-/// A condition that must hold in every row in which all values that it reads are known.
+/// A condition on the values of a row. A row is judged only if all values that the condition reads are known.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relation {
     pub id: Spanned<String>,
     pub finds: RelationRule,
-    /// The severity of the finding; `None` for the rule's own.
+    /// The severity of the finding; `None` for the severity of the rule.
     #[serde(default)]
     pub severity: Option<Severity>,
     /// The condition that selects rows; `None` for all rows.
@@ -51,38 +51,38 @@ pub struct Relation {
     pub filter: Option<Expr>,
     #[serde(default)]
     pub holds: Option<Expr>,
-    /// Two values that must be equal; `None` if `holds` is given. They may differ by the fraction `within` of the
-    /// larger one.
+    /// Two values that must be equal, except for a difference of at most the fraction `within` of the larger value.
+    /// `None` if `holds` states the condition.
     #[serde(default)]
     pub equal: Option<(Expr, Expr)>,
     #[serde(default)]
     pub within: f64,
-    /// The message if the relation is broken; `{column}` stands for a value.
+    /// The message about rows that break the relation. `{column}` stands for the value of a column.
     pub says: Sentence,
-    /// Columns to show in addition to those that the formulas read.
+    /// The columns that an example shows in addition to those that the formulas read.
     #[serde(default)]
     pub show: Vec<String>,
 }
 
 impl Relation {
-    /// The relation's formulas, including the filter.
+    /// Returns the relation's formulas, including the filter.
     pub(crate) fn formulas(&self) -> impl Iterator<Item = &Expr> {
         let equal = self.equal.iter().flat_map(|(a, b)| [a, b]);
         self.filter.iter().chain(&self.holds).chain(equal)
     }
 
-    /// Returns true if the formulas read figures of the system.
+    /// Returns true if the relation's formulas read figures of the row's system.
     pub(crate) fn reads_figures(&self) -> bool {
         self.formulas().flat_map(Expr::fields).any(|field| !field.starts_with("threshold."))
     }
 
-    /// Names of the thresholds that the formulas read, without the prefix `threshold.`.
+    /// Returns the names of the thresholds that the relation's formulas read, without the prefix `threshold.`.
     pub(crate) fn thresholds(&self) -> BTreeSet<&str> {
         let fields = self.formulas().flat_map(Expr::fields);
         fields.filter_map(|field| field.strip_prefix("threshold.")).collect()
     }
 
-    /// The relation without its message.
+    /// Returns the relation's formulas and tolerance, without its message.
     pub(crate) fn formulas_of(&self) -> RowRelation<'_> {
         RowRelation {
             filter: self.filter.as_ref(),
@@ -94,8 +94,7 @@ impl Relation {
     }
 }
 
-/// Refuses formulas that read an unknown column, threshold or figure: they would never find
-/// anything.
+/// Refuses formulas that read an unknown column, threshold or figure, because such formulas would never find anything.
 pub(crate) fn check(
     known: &mut BTreeSet<String>,
     derive: &[DerivedColumn],
