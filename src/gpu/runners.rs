@@ -84,11 +84,11 @@ pub(crate) struct Eager {
 pub(crate) enum Argument {
     /// The value of a formula: a number, a text, a boolean or null.
     Value(Expr),
-    /// An argument that is not a plain value.
+    /// A list, a floating-point number, or an attribute of the function's module.
     Form(Form),
 }
 
-/// An argument that is not a plain value.
+/// An argument that the function gets as a list, as a floating-point number, or as an attribute of its module.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub(crate) enum Form {

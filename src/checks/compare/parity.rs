@@ -147,9 +147,9 @@ impl std::fmt::Display for ThinSlice<'_> {
 }
 
 impl<'a> ParityCase<'a> {
-    /// Collects the keys that are served for a table and for its references. References are other systems of the
-    /// generation at the same version. If there are none, the table's other versions are the references, unless the
-    /// loader fills the table from other versions. `None` if the table has no keys or no references.
+    /// Collects the keys that are served for a table and for its references. The references are
+    /// the tables of other systems of the same GPU generation, at the same version. If there are none, the table's other
+    /// versions are the references, unless the loader fills the table from other versions. `None` if the table has no keys or no references.
     fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
         let spec = at.state.specs.tables.get(&file.table)?;
         let editions = at.shelf.editions(file)?;

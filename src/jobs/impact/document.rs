@@ -66,7 +66,7 @@ struct Unasked<'a> {
     why: &'a str,
 }
 
-/// The predictions of a model in a layout on a version.
+/// The predictions for one case: a model with its degrees of parallelism, on one version of a backend.
 #[derive(Serialize, JsonSchema)]
 struct CaseView<'a> {
     /// The system, backend and version.

@@ -30,7 +30,7 @@ pub(super) struct PageData {
     uses: String,
     rings: Vec<PageRing>,
     findings: Vec<PageFinding>,
-    /// The index on the page of a row of the series that the page shows first.
+    /// A row of the series with which the page opens, as an index into the rows of the page; `None` lets the page choose.
     first: Option<usize>,
     /// One flag per finding: true if the page can show the finding.
     #[serde(skip)]

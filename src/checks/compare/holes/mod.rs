@@ -106,8 +106,8 @@ impl HoleSize {
         Ok(self.scattered_keys(rule, &comparison))
     }
 
-    /// Returns an info on a table that lacks many single keys but not a whole slice or size; `None` if few keys are
-    /// missing.
+    /// Returns a finding of severity info if a table lacks many keys that do not make up whole slices or whole values
+    /// of an axis; `None` if it lacks few such keys.
     fn scattered_keys(
         &self,
         rule: RuleHead<'_>,

@@ -100,7 +100,7 @@ enum ScanState {
     Candidate(u32),
 }
 
-/// The states of a table's rows during a walk over its series.
+/// A walk over the series of a table: what is known of each row so far, and the candidates found.
 struct SeriesWalk {
     terms: ScanTerms,
     states: Vec<ScanState>,
