@@ -52,7 +52,7 @@ pub struct VersionDir {
     pub reuse: Option<Entry>,
     /// Marker files of the older scheme that sidecars replaced.
     pub markers: Vec<Entry>,
-    /// The directory's tables, as indices into [`Catalog::tables`].
+    /// The directory's tables, as indices into `Catalog::tables`.
     pub tables: Vec<usize>,
 }
 

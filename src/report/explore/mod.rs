@@ -3,7 +3,7 @@
 //!
 //! The page is one file that loads nothing else. Rows are columns of codes in base64 ([`columns`]). `model.js` builds
 //! series from them, and `page.js` draws the series with uPlot, which is part of the page. If not all rows fit, whole
-//! series are left out ([`choose`]), and the page lists them.
+//! series are left out ([`mod@choose`]), and the page lists them.
 
 mod choose;
 mod columns;

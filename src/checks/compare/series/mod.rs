@@ -5,7 +5,7 @@
 //! drop. A kernel that is slow at some size is slow only along that axis; a disturbed measurement deviates along all
 //! axes.
 //!
-//! [`scan`] walks over all series of a table once. It finds the [`Outlier`]s, which are visible in the table alone.
+//! [`mod@scan`] walks over all series of a table once. It finds the [`Outlier`]s, which are visible in the table alone.
 //! It finds bends ([`DeviatingPoint`]s): they deviate much less, are mostly right and are compared with other tables.
 //! It also takes a sample of each series ([`SeriesSample`]). [`TableCurve`] and [`KeyLatencies`] are kept to compare a
 //! table's curves with the curves of other tables.
