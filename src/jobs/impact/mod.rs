@@ -1,6 +1,6 @@
 //! Predicts step times of models before and after a change, with the changed tables behind every move.
 //!
-//! The planner predicts; a prediction estimates static steps, and [`summary::LEFT_OUT`] lists the effects that it leaves out.
+//! The planner predicts; a prediction estimates static steps. [`summary::LEFT_OUT`] lists the effects that it omits.
 
 mod document;
 mod summary;

@@ -175,7 +175,8 @@ impl CleanState<'_> {
         change: impl Fn(&str) -> Option<FileChange>,
     ) -> Option<Planted> {
         let path = self.path_beside(file, name)?;
-        let entry = self.state.catalog.other_files.iter().map(|(e, _)| e).find(|e| e.path == path)?;
+        let entry =
+            self.state.catalog.other_files.iter().map(|(e, _)| e).find(|e| e.path == path)?;
         let text = String::from_utf8(self.state.source.read(entry).ok()?).ok()?;
         Some(Planted::files([(path, change(&text)?)]))
     }
