@@ -25,7 +25,7 @@ pub(crate) enum Leftover {
     Group(u32),
 }
 
-/// A guard: while it exists, the leftover is removed if a signal ends the process.
+/// A guard of a temporary file, folder or process: while it exists, a signal that ends the process removes it.
 #[derive(Debug)]
 pub(crate) struct RemovedOnSignal(u64);
 

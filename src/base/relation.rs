@@ -135,7 +135,7 @@ impl<'a> RowRelation<'a> {
 pub struct Sentence(String);
 
 impl Sentence {
-    /// Returns the names of the values that the sentence contains.
+    /// Returns the names for whose values the sentence has placeholders.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.split('{').skip(1).map(|part| part.split_once('}').map_or(part, |(name, _)| name))
     }

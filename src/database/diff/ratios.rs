@@ -75,7 +75,7 @@ impl<'a> PairedTables<'a> {
         self.spec.latency.iter().map(|part| part.value.numbers(scope)).collect()
     }
 
-    /// Sums up the latency ratios of changed rows; `None` if no row has a ratio.
+    /// Returns statistics of the latency ratios of changed rows; `None` if no row has a ratio.
     pub(crate) fn sum_up(
         &self,
         changed: &[(u32, u32)],

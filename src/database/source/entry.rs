@@ -25,7 +25,7 @@ impl Entry {
         self.kind = EntryKind::Refused(why, Box::new(self.kind.clone()));
     }
 
-    /// Returns the entry without the mark of [`Entry::refuse`].
+    /// Returns the entry as its source stores it: without the mark that [`Entry::refuse`] sets.
     pub(crate) fn stored(&self) -> Cow<'_, Self> {
         let EntryKind::Refused(_, kind) = &self.kind else { return Cow::Borrowed(self) };
         Cow::Owned(Self { path: self.path.clone(), kind: (**kind).clone(), size: self.size })

@@ -85,7 +85,7 @@ impl Rings {
     }
 
     /// Keeps at most [`RINGED`] rings of each rule in a chart. Rings are kept first around rows that differ most from
-    /// the served row at the same x position, then in the order of `led`.
+    /// the served row at the same x position, then in the order of [`Rings::led`].
     pub(super) fn thin(&self, panels: &mut [Panel]) {
         let mut ringed: Vec<(f64, usize, usize)> = Vec::new();
         let latency = panels.first();

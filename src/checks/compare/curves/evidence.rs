@@ -30,7 +30,7 @@ impl ReferenceEvidence {
     }
 }
 
-/// A point off the line between its neighbours (a bend), as it is compared with references.
+/// A point off the line between its neighbours (a deviating point), as it is compared with references.
 pub(crate) struct ComparedDeviation<'a> {
     pub point: KeyPoint,
     /// True if the point is slow, false if it is fast.
@@ -42,7 +42,7 @@ pub(crate) struct ComparedDeviation<'a> {
 }
 
 impl<'a> ComparedDeviation<'a> {
-    /// Describes a bend of a table's curve.
+    /// Describes a deviating point of a table's curve.
     pub(crate) fn of(curve: &'a TableCurve, bend: &DeviatingPoint) -> Self {
         Self {
             point: bend.point,
@@ -166,7 +166,7 @@ pub(super) fn by_reference(bent: &ComparedDeviation<'_>, reference: &KeyLatencie
         let [far_before, before, after, far_after] = axis.points;
         let Some(before_it) = ratio(before).or_else(|| ratio(far_before)) else { continue };
         let Some(after_it) = ratio(after).or_else(|| ratio(far_after)) else { continue };
-        // Nearly every bend ends here, without a logarithm.
+        // Nearly every deviating point ends here, without a logarithm.
         if !may_show(before_it) || !may_show(after_it) {
             return Some(0.0);
         }

@@ -39,8 +39,8 @@ pub(crate) fn is_outlier_in(
         && stands_out(windows(point, around, other), spike, least)
 }
 
-/// Returns the evidence that another table's references give on the same bend in that table. `None` if that table does
-/// not have the bend, or has the same latency at the point.
+/// Returns the evidence that another table's references give on the same deviating point in that table. `None` if the
+/// point does not deviate in that table, or has the same latency there.
 pub(crate) fn evidence_in<'g>(
     other: &KeyLatencies,
     groups: impl FnOnce() -> &'g ReferenceGroups,

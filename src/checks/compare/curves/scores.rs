@@ -15,7 +15,7 @@ use crate::checks::compare::series::{DeviatingPoint, FivePoints, KeyLatencies, T
 use crate::checks::compare::sketch::{SketchOutlier, SketchedTable};
 use crate::database::catalog::TableFile;
 
-/// The minimum number of bends that a thread scores as one unit of work.
+/// The minimum number of deviating points that a thread scores as one unit of work.
 const BENDS: usize = 512;
 
 /// The scores of the curves of all judged tables, and the latencies of all tables with the same name.
@@ -38,7 +38,7 @@ struct TableReferences {
 pub(crate) struct TableScores {
     /// The table's curves.
     pub curve: Arc<TableCurve>,
-    /// The evidence of other tables on each bend, in the order of the curve's bends.
+    /// The evidence of other tables on each deviating point, in the order of the curve's deviating points.
     pub deviations: Vec<ReferenceEvidence>,
     /// Scores of the series that deviate along their whole sweep.
     pub shapes: Vec<SeriesScore>,
@@ -65,7 +65,7 @@ impl DeviatingPoints {
 }
 
 impl TableScores {
-    /// Returns the evidence of other tables on an outlier; `None` if the outlier's row is not a bend of the curve.
+    /// Returns the evidence of other tables on an outlier; `None` if its row does not deviate.
     pub(crate) fn of_outlier(&self, outlier: &SketchOutlier) -> Option<ReferenceEvidence> {
         let mut bends = self.curve.deviates_at(outlier.hash);
         bends
@@ -73,7 +73,7 @@ impl TableScores {
             .map(|(number, _)| self.deviations[number])
     }
 
-    /// Counts the points of a slice that deviate: the bends with a latency of at least `floor_ms` for whose index
+    /// Counts the deviating points of a slice that have a latency of at least `floor_ms` and for whose index
     /// `stands_out` returns true.
     pub(crate) fn spiked(
         &self,
@@ -144,16 +144,16 @@ impl CurveScores {
         self.scores.get(&file.entry.path)
     }
 
-    /// Returns the path of a reference that shows the deviation of a judged table's bend; `None` if no reference does.
-    /// `bend` is the bend's index.
+    /// Returns the path of a reference that shows the deviation of a judged table's point; `None` if none does. `bend`
+    /// is the index of the deviating point.
     pub(crate) fn shown_by(&self, file: &TableFile, bend: usize) -> Option<&str> {
         let groups = self.tables.get(&file.entry.path)?.groups.get()?;
         let TableScores { curve, deviations: bends, .. } = self.of_table(file)?;
         shown_by(&ComparedDeviation::of(curve, &curve.deviations[bend]), groups, *bends.get(bend)?)
     }
 
-    /// Returns true if another table has the same bend, by a factor of `least` and with another latency. Such a bend
-    /// is a step of the kernel.
+    /// Returns true if the same point deviates in another table by a factor of at least `least` and has another latency
+    /// there. Such a point is a step of the kernel.
     pub(crate) fn recurs(
         &self,
         peers: &Peers<'_>,

@@ -63,8 +63,8 @@ impl OutlyingPoint {
         }
     }
 
-    /// Creates an outlier from a bend that references confirm. `bend` is the bend's index, and `reference` is the path
-    /// of a table that shows the deviation.
+    /// Creates an outlier from a deviating point that references confirm. `bend` is the index of the point, and
+    /// `reference` is the path of a table that shows the deviation.
     pub(crate) fn in_ratio_to_others(
         scores: &TableScores,
         bend: usize,

@@ -69,7 +69,7 @@ pub struct AxisPoints {
     pub sizes: Sizes,
 }
 
-/// A bend: a point off the line between its neighbours.
+/// A deviating point: a point off the line between its neighbours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviatingPoint {
     /// The point's row.
@@ -117,15 +117,15 @@ pub struct FivePoints {
     pub points: [KeyPoint; 5],
 }
 
-/// The bends, series and segments of a table that are kept for the comparison with other tables.
+/// The deviating points, series and segments of a table that are kept for the comparison with other tables.
 #[derive(Debug, Clone, Default)]
 pub struct TableCurve {
     /// The minimum factor, up or down, by which a kept point differs from the line between its two neighbours. Other
     /// tables must confirm a deviation by the same factor.
     pub least_deviation: f64,
-    /// The bends, sorted by key hash.
+    /// The deviating points, sorted by key hash.
     pub deviations: Vec<DeviatingPoint>,
-    /// The neighbours of the bends: for each bend, one entry per axis.
+    /// The neighbours of the deviating points: for each deviating point, one entry per axis.
     neighbours: Vec<AxisPoints>,
     /// The series whose latency is at least the timer's floor divided by `SHORTER`.
     pub shapes: Vec<SeriesSamplePoints>,
@@ -170,8 +170,8 @@ impl CurveRows<'_> {
 }
 
 impl TableCurve {
-    /// Collects from a scan the bends, series and segments that are compared with other tables. `slice` returns the
-    /// slice number of a row.
+    /// Collects from a scan the deviating points, series and segments that are compared with other tables. `slice`
+    /// returns the slice number of a row.
     pub(crate) fn of(
         scan: &Scan,
         rows: &CurveRows<'_>,
@@ -240,20 +240,20 @@ impl TableCurve {
         self.slow.get(slice as usize).copied().unwrap_or(0)
     }
 
-    /// The neighbours of a bend, one entry per axis.
+    /// The neighbours of a deviating point, one entry per axis.
     pub(crate) fn neighbours(&self, bend: &DeviatingPoint) -> &[AxisPoints] {
         let first = bend.first as usize;
         &self.neighbours[first..first + bend.axes as usize]
     }
 
-    /// Returns the bends at a key, each with its index in `deviations`.
+    /// Returns the deviating points at a key, each with its index in `deviations`.
     pub(crate) fn deviates_at(&self, hash: u64) -> impl Iterator<Item = (usize, &DeviatingPoint)> {
         let first = self.deviations.partition_point(|b| b.point.hash < hash);
         let from = (first..).zip(&self.deviations[first..]);
         from.take_while(move |(_, b)| b.point.hash == hash)
     }
 
-    /// The names and values of a bend's key, by the bend's index.
+    /// The names and values of a deviating point's key, by the deviating point's index.
     pub(crate) fn deviation_key(&self, bend: usize) -> Vec<(String, Json)> {
         self.key(&self.bend_keys, bend)
     }

@@ -6,8 +6,8 @@
 //! axes.
 //!
 //! [`mod@scan`] walks over all series of a table once. It finds the [`Outlier`]s, which are visible in the table alone.
-//! It finds bends ([`DeviatingPoint`]s): they deviate much less, are mostly right and are compared with other tables.
-//! It also takes a sample of each series ([`SeriesSample`]). [`TableCurve`] and [`KeyLatencies`] are kept to compare a
+//! It finds [`DeviatingPoint`]s: they deviate much less, are mostly right and are compared with other tables. It also
+//! takes a sample of each series ([`SeriesSample`]). [`TableCurve`] and [`KeyLatencies`] are kept to compare a
 //! table's curves with the curves of other tables.
 
 mod columns;

@@ -1,7 +1,7 @@
 //! A walk over the series of a table.
 //!
 //! The first axis of the sweep is walked for all rows. Points that deviate there are candidates for outliers and
-//! bends. Along the other axes, only the series of candidates are walked.
+//! deviating points. Along the other axes, only the series of candidates are walked.
 
 use smallvec::SmallVec;
 
@@ -27,15 +27,15 @@ pub(crate) struct ScanTerms {
     /// A point is an outlier if it differs from its neighbours by at least this factor, up or down. `None` if outliers
     /// are not searched.
     pub outliers: Option<f64>,
-    /// A point is a bend if it differs from the line between its neighbours by at least this factor, up or down. `None`
-    /// if neither bends nor series are kept.
+    /// A point deviates if it differs from the line between its neighbours by at least this factor, up or down. `None`
+    /// if neither deviating points nor series are kept.
     pub deviations: Option<f64>,
 }
 
-/// A bend: a point off the line between its neighbours, along every axis on which it has two neighbours.
+/// A deviating point: a point off the line between its neighbours, along every axis on which it has two neighbours.
 ///
-/// Kernels have steps, so most bends are correct measurements. The comparison with other tables shows the disturbed
-/// ones.
+/// Kernels have steps, so most deviating points are correct measurements. The comparison with other tables shows the
+/// disturbed ones.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Deviation {
     /// The point's row.
@@ -61,7 +61,7 @@ pub(crate) struct SeriesSample {
 pub(crate) struct Scan {
     /// The outliers, sorted by row, each with its neighbours along the axes that show it.
     pub outliers: Vec<(Outlier, Vec<AxisNeighbours>)>,
-    /// The bends, sorted by row.
+    /// The deviating points, sorted by row.
     pub bends: Vec<Deviation>,
     /// The series with at least five points.
     pub shapes: Vec<SeriesSample>,
@@ -72,7 +72,7 @@ pub(crate) struct Scan {
     pub segments: Vec<(u8, [u32; 5])>,
 }
 
-/// A point that may be an outlier, or off the line between its neighbours (a bend).
+/// A point that may be an outlier, or off the line between its neighbours (a deviating point).
 struct ScanCandidate {
     row: u32,
     outlier: Option<OutlierCandidate>,
@@ -94,7 +94,7 @@ struct OutlierCandidate {
 enum ScanState {
     /// The row has not had two neighbours on any axis so far.
     Open,
-    /// The row is on the line between its neighbours along an axis, so it is not a bend.
+    /// The row is on the line between its neighbours along an axis, so it is not a deviating point.
     Settled,
     /// The row is the candidate with this index.
     Candidate(u32),
@@ -118,7 +118,7 @@ pub(crate) fn scan(
     terms: ScanTerms,
 ) -> Scan {
     let sweep = ColumnSweep::new(table, spec);
-    // Only bends can be found on another axis if the first does not show them.
+    // Only deviating points can be found on another axis if the first does not show them.
     let state = if terms.deviations.is_some() { ScanState::Open } else { ScanState::Settled };
     let states = vec![state; table.rows];
     let mut walk = SeriesWalk { terms, states, candidates: Vec::new() };
@@ -166,7 +166,7 @@ pub(crate) fn scan(
 }
 
 impl ScanTerms {
-    /// Returns the logarithm of the minimum factor of a bend; 0 if bends are not searched.
+    /// Returns the logarithm of the minimum factor of a deviating point; 0 if deviating points are not searched.
     fn least_deviation(self) -> f64 {
         self.deviations.map_or(0.0, f64::ln)
     }
@@ -246,7 +246,7 @@ impl SeriesWalk {
         }
     }
 
-    /// Adds to `found` the candidates that are outliers or bends, sorted by row.
+    /// Adds to `found` the candidates that are outliers or deviating points, sorted by row.
     fn finish(mut self, found: &mut Scan) {
         let least = self.terms.outliers.unwrap_or(f64::INFINITY);
         let least_bend = self.terms.least_deviation();
