@@ -52,7 +52,7 @@ pub struct Report {
     pub counts: Counts,
     /// The changes; `None` if only one state was judged.
     pub diff: Option<Diff>,
-    /// The compared states, as arguments for the commands that reproduce a finding.
+    /// The judged states, as arguments for the commands that reproduce a finding.
     pub states: ComparedStates,
     /// Findings of the base that the head no longer has; empty if the run judged only one state.
     pub repaired: Vec<Repaired>,

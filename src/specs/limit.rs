@@ -35,8 +35,8 @@ pub struct Limit {
 pub type Limits = BTreeMap<String, Limit>;
 
 /// The names that a limit's predicate can read in addition to key parts and figures of the system. `larger_served` is
-/// true if the tables serve a key that differs from the missing key only along axes and is at least as large along
-/// every axis. `smaller_served` is true if they serve such a key that is at most as large along every axis.
+/// true if a served key differs from the missing key only along axes and is at least as large along every axis.
+/// `smaller_served` is true if a served key differs only along axes and is at most as large along every axis.
 /// `missing_share` is the fraction of the slice's keys that are missing.
 const FACTS: [&str; 6] =
     ["system", "backend", "version", "larger_served", "smaller_served", "missing_share"];

@@ -202,7 +202,7 @@ pub struct TableSpec {
     pub dtypes: BTreeMap<String, Vec<String>>,
     /// The formula that selects the rows in which a measured column may be zero, by column.
     pub zero: BTreeMap<String, Expr>,
-    /// Numeric columns. A larger value in one of them means a longer latency.
+    /// The columns that span the collector's sweep. A larger value in such a column means a longer latency.
     pub sweep: Vec<String>,
     /// Lower bounds of the measured time; empty if no sound bound is known.
     pub bounds: Vec<Bound>,

@@ -76,7 +76,7 @@ struct TableEntry {
     /// The condition that selects the rows in which a measured column may be zero, by column.
     #[serde(default)]
     zero: BTreeMap<String, Expr>,
-    /// Numeric columns. A larger value in one of them means a longer latency.
+    /// The columns that span the collector's sweep. A larger value in such a column means a longer latency.
     #[serde(default)]
     sweep: Vec<String>,
     /// Lower bounds of the measured time.

@@ -132,8 +132,8 @@ impl<'s, 'n> Reader<'s, 'n> {
         self.problems.push(Problem { kind, severity, field: field.into(), line, text });
     }
 
-    /// Makes sections and fields at the wrong depth available at the right depth and reports the wrong depth. Their
-    /// contents are then checked and not reported as missing.
+    /// Moves sections and fields from the wrong depth to the right one, and reports the wrong depth. Contents of a
+    /// moved section are then checked and not reported as missing.
     fn relocate(&mut self, mut movable: Vec<&str>) {
         let place = |path: &str| match section_of(path) {
             "" => "at the top level".to_owned(),

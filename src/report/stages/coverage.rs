@@ -46,7 +46,8 @@ impl Coverage {
     }
 }
 
-/// Counts the changed tables, files and rows. The stages for artifact integrity and numerical sanity check them.
+/// Counts the changed tables, files and rows. This is the coverage of the stages for artifact
+/// integrity and numerical sanity.
 fn values(report: &Report) -> Coverage {
     let checked = vec![("tables", report.tables), ("files", report.files), ("rows", report.rows)];
     Coverage { checked, ..Coverage::default() }

@@ -45,9 +45,9 @@ pub struct TraceSpecs {
 pub struct Files {
     /// Globs for the file's name; `{dir}` stands for the name of its directory.
     pub names: Vec<String>,
-    /// Lines or words by which a file is recognised. In documents, they are lines that start a section at the top
-    /// level. Two of them identify a file of any name, if the user passed `--traces` or the file has a line of `own`.
-    /// In metric files, they are words. Without `--traces`, one of them must be near the start.
+    /// Marks by which a file is recognised. For documents, a mark is a line that starts a section at the top level.
+    /// Two marks identify a file of any name if the user passed `--traces` or the file also has a line of `own`. For
+    /// metric files, a mark is a word. Without `--traces`, at least one mark must be near the start of the file.
     #[serde(default)]
     pub marks: Vec<String>,
     /// Lines that only documents of this kind contain, at any depth. One such line identifies a file whose name
