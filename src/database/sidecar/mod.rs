@@ -254,7 +254,9 @@ impl Meta {
         if meta.runtime.framework.is_empty() || meta.runtime.version.is_empty() {
             return Err("runtime lacks a framework or a version".into());
         }
-        meta.fields = crate::base::yaml::parse(text).unwrap_or_default();
+        let fields = crate::base::yaml::parse(text);
+        // Schema 1 has no rules for its other fields. If one of them is not JSON, all are unknown.
+        meta.fields = if meta.schema_version == 2 { fields? } else { fields.unwrap_or_default() };
         for (table, entry) in &meta.tables {
             let plans = entry.collections.iter().map(|event| &event.case_plan_hash);
             let mut plans = plans.chain([&entry.case_plan_hash]).flatten();
@@ -329,6 +331,17 @@ mod tests {
     fn a_sidecar_version_that_looks_like_a_number_is_text() {
         let text = "schema_version: 1\nruntime: {framework: vllm, version: 0.24}\ntables: {}\n";
         assert_eq!(Meta::parse(text).unwrap().runtime.version, "0.24");
+    }
+
+    #[test]
+    fn a_field_that_is_not_json_is_refused_in_schema_2_only() {
+        let text = |schema: u8| {
+            format!(
+                "schema_version: {schema}\nruntime: {{framework: a, version: b}}\ntables: {{}}\nx: {{[1]: 2}}\n"
+            )
+        };
+        assert!(Meta::parse(&text(2)).is_err());
+        assert!(Meta::parse(&text(1)).unwrap().fields.is_null());
     }
 
     #[test]
