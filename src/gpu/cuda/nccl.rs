@@ -34,12 +34,12 @@ pub(crate) struct Nccl {
     pub group_end: unsafe extern "C" fn() -> Status,
 }
 
-/// Returns names and paths of the library: first the names that the system's loader finds, then the paths in the Python
-/// packages of the installations whose programs are on `PATH`.
-fn candidates() -> Vec<OsString> {
-    let mut all = vec![NAME.into(), "libnccl.so".into()];
-    let path = var_os("PATH").unwrap_or_default();
-    let libraries = split_paths(&path).filter_map(|bin| bin.join("../lib").read_dir().ok());
+/// Returns the paths that the library may have in the Python packages of the installations whose programs are on `PATH`.
+/// Relative folders on `PATH` may be in the judged tree and are left out.
+fn in_python_packages() -> Vec<OsString> {
+    let (mut all, path) = (Vec::new(), var_os("PATH").unwrap_or_default());
+    let folders = split_paths(&path).filter(|bin| bin.is_absolute());
+    let libraries = folders.filter_map(|bin| bin.join("../lib").read_dir().ok());
     let python = |e: &DirEntry| e.file_name().as_encoded_bytes().starts_with(b"python3");
     for python in libraries.flatten().flatten().filter(python) {
         let packages = ["site-packages", "dist-packages"].map(|name| python.path().join(name));
@@ -49,10 +49,13 @@ fn candidates() -> Vec<OsString> {
 }
 
 impl Nccl {
-    /// Returns the first library that has all functions; `None` if there is none.
+    /// Returns the first library that has all functions: one that the system's loader finds by name, or else one in a
+    /// Python package. `None` if there is none.
     pub(crate) fn get() -> Option<&'static Self> {
         static NCCL: OnceLock<Option<Nccl>> = OnceLock::new();
-        NCCL.get_or_init(|| candidates().iter().find_map(|name| Self::load(name).ok())).as_ref()
+        let packages = std::iter::once_with(in_python_packages).flatten();
+        let mut all = [NAME, "libnccl.so"].map(OsString::from).into_iter().chain(packages);
+        NCCL.get_or_init(|| all.find_map(|name| Self::load(&name).ok())).as_ref()
     }
 
     fn load(name: &OsString) -> Result<Self, Error> {
