@@ -97,7 +97,7 @@ impl RunVerdict {
 /// The verdict on a run and the severity that fails it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunOutcome {
-    /// Whether the run passed, failed or was inconclusive.
+    /// The verdict on the run: passed, failed or inconclusive.
     pub verdict: RunVerdict,
     /// Findings of this severity and worse fail the run; with `None`, no finding fails it.
     pub fail_on: Option<Severity>,

@@ -1,4 +1,4 @@
-//! What formulas mean, on synthetic columns.
+//! Tests of the values of formulas, on synthetic columns.
 
 use std::borrow::Cow;
 

@@ -23,11 +23,11 @@ pub struct Layout {
     pub group: usize,
     /// The Arrow type of text columns that the file states.
     pub text: ArrowDataType,
-    /// Whether pages are compressed with zstd or not compressed.
+    /// True if pages are compressed with zstd. Otherwise they are not compressed.
     pub zstd: bool,
     /// The approximate number of bytes per page; `None` for one page per row group.
     pub page: Option<usize>,
-    /// Whether columns have dictionaries.
+    /// True if columns have dictionaries.
     pub dictionary: bool,
 }
 

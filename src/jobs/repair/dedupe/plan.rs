@@ -42,7 +42,7 @@ pub enum KeptCopy {
     Last,
     /// The median by latency.
     ///
-    /// Of an even number, it is the faster of the two middle copies.
+    /// If the number of copies is even, the faster of the two in the middle is kept.
     Median,
 }
 

@@ -17,7 +17,7 @@ pub enum MergePolicy {
     Min,
     /// The median measurement by latency, including the table's.
     ///
-    /// Of an even number, it is the faster of the two middle ones.
+    /// If the number of measurements is even, the faster of the two in the middle is kept.
     Median,
 }
 
