@@ -335,13 +335,10 @@ mod tests {
 
     #[test]
     fn a_field_that_is_not_json_is_refused_in_schema_2_only() {
-        let text = |schema: u8| {
-            format!(
-                "schema_version: {schema}\nruntime: {{framework: a, version: b}}\ntables: {{}}\nx: {{[1]: 2}}\n"
-            )
-        };
-        assert!(Meta::parse(&text(2)).is_err());
-        assert!(Meta::parse(&text(1)).unwrap().fields.is_null());
+        let text =
+            "schema_version: 1\nruntime: {framework: a, version: b}\ntables: {}\nx: {[1]: 2}\n";
+        assert!(Meta::parse(text).unwrap().fields.is_null());
+        assert!(Meta::parse(&text.replacen('1', "2", 1)).is_err());
     }
 
     #[test]
