@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use perfdb_gate::base::error::{Error, Exit, Result};
+use perfdb_gate::base::error::{Error, Exit};
 use perfdb_gate::base::escape::clean;
 use perfdb_gate::base::panics::install_panic_hook;
 use perfdb_gate::base::{interrupt, threads};
 
-use cli::{Cli, Command, TerminalArgs, groups, mistake};
+use cli::{Cli, groups, mistake};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -29,30 +29,7 @@ fn main() -> ExitCode {
         log();
     }
     threads::start(cli.threads.into());
-    run(cli.command, cli.terminal).unwrap_or_else(|error| failed(&error)).into()
-}
-
-fn run(command: Command, terminal: TerminalArgs) -> Result<Exit> {
-    match command {
-        Command::Validate(args) => args.run(terminal),
-        Command::New(options) => cli::new::run(&options, terminal),
-        Command::Sanity(args) => args.run(terminal),
-        Command::Impact(args) => args.run(terminal),
-        Command::Remeasure(args) => args.run(terminal),
-        Command::Measure(args) => args.run(terminal),
-        Command::Status(args) => args.run(terminal),
-        Command::Explore(args) => args.run(terminal),
-        Command::Plan(args) => args.run(terminal),
-        Command::Merge(args) => args.run(terminal),
-        Command::Dedupe(args) => args.run(terminal),
-        Command::Convert(args) => args.convert(terminal),
-        Command::Init(options) => cli::init::run(&options, terminal),
-        Command::Waive(options) => cli::waive::run(&options, terminal),
-        Command::Explain(args) => args.run(),
-        Command::Suggest(args) => args.run(terminal),
-        Command::Completions(args) => args.run(groups::command()),
-        Command::Schema(args) => args.run(),
-    }
+    cli.run().unwrap_or_else(|error| failed(&error)).into()
 }
 
 /// Sends the log of `--verbose` to standard error, so that standard output contains only reports.

@@ -6,7 +6,6 @@ pub(crate) mod explore;
 pub(crate) mod generate;
 pub(crate) mod groups;
 pub(crate) mod impact;
-pub(crate) mod init;
 pub(crate) mod measure;
 pub(crate) mod merge;
 pub(crate) mod mistake;
@@ -21,13 +20,16 @@ pub(crate) mod sanity;
 pub(crate) mod status;
 pub(crate) mod terminal;
 pub(crate) mod validate;
-pub(crate) mod waive;
 
 use clap::{Parser, Subcommand};
-use perfdb_gate::jobs::init::InitOptions;
+use perfdb_gate::base::error::{Exit, Result};
+use perfdb_gate::base::escape::clean_lines;
+use perfdb_gate::jobs::init::{self, InitOptions};
 use perfdb_gate::jobs::new::NewOptions;
-use perfdb_gate::jobs::waive::WaiveOptions;
+use perfdb_gate::jobs::waive::{self, WaiveOptions};
+use perfdb_gate::report;
 
+use self::bar::Bar;
 use self::explore::ExploreArgs;
 use self::generate::{Completions, SchemaArgs};
 use self::impact::ImpactArgs;
@@ -100,4 +102,37 @@ pub(crate) enum Command {
     Completions(Completions),
     /// Print the JSON Schema of a file format, for editors.
     Schema(SchemaArgs),
+}
+
+impl Cli {
+    /// Runs the command and returns the exit code of the process.
+    pub(crate) fn run(self) -> Result<Exit> {
+        let terminal = self.terminal;
+        match self.command {
+            Command::Validate(args) => args.run(terminal),
+            Command::New(options) => new::run(&options, terminal),
+            Command::Sanity(args) => args.run(terminal),
+            Command::Impact(args) => args.run(terminal),
+            Command::Remeasure(args) => args.run(terminal),
+            Command::Measure(args) => args.run(terminal),
+            Command::Status(args) => args.run(terminal),
+            Command::Explore(args) => args.run(terminal),
+            Command::Plan(args) => args.run(terminal),
+            Command::Merge(args) => args.run(terminal),
+            Command::Dedupe(args) => args.run(terminal),
+            Command::Convert(args) => args.convert(terminal),
+            Command::Init(options) => {
+                let setup = init::run(&options, &Bar::of("tables", terminal))?;
+                report::print(&setup.text()).map(|()| Exit::Clean)
+            }
+            Command::Waive(options) => {
+                let text = waive::run(&options, &Bar::of("tables", terminal))?;
+                report::print(&clean_lines(&text)).map(|()| Exit::Clean)
+            }
+            Command::Explain(args) => args.run(),
+            Command::Suggest(args) => args.run(terminal),
+            Command::Completions(args) => args.run(groups::command()),
+            Command::Schema(args) => args.run(),
+        }
+    }
 }

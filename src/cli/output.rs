@@ -36,23 +36,18 @@ impl OutputArgs {
         self.output.iter().chain(self.report.iter().map(|(_, file)| file)).chain(&self.html)
     }
 
-    /// Returns true if a format shows the stages of a change.
-    pub fn shows_stages(&self) -> bool {
-        self.shows(ReportFormat::Stages)
+    /// Returns true if the report is written in a format.
+    pub fn shows(&self, format: ReportFormat) -> bool {
+        self.formats().any(|requested| requested == format)
     }
 
-    /// Returns true if the audit of a change is asked for.
-    pub fn audits(&self) -> bool {
-        self.shows(ReportFormat::Audit)
-    }
-
-    fn shows(&self, format: ReportFormat) -> bool {
-        self.report.iter().map(|(format, _)| *format).chain([self.format]).any(|f| f == format)
+    fn formats(&self) -> impl Iterator<Item = ReportFormat> {
+        self.report.iter().map(|(format, _)| *format).chain([self.format])
     }
 
     /// Returns an error if a requested format describes a change, for commands that judge only one state.
     pub fn check_one_state(&self) -> Result<(), Error> {
-        if !self.shows_stages() && !self.audits() {
+        if !self.formats().any(ReportFormat::compares) {
             return Ok(());
         }
         let hint = "`perfdb-gate sanity --base-ref REF` compares a change with its base";

@@ -8,7 +8,7 @@ use perfdb_gate::base::escape::clean;
 use perfdb_gate::checks::settings::RuleSelection;
 use perfdb_gate::jobs::impact::PlannerOptions;
 use perfdb_gate::jobs::{sanity, smoke};
-use perfdb_gate::report::{ReportView, RunVerdict, chart, comment};
+use perfdb_gate::report::{ReportFormat, ReportView, RunVerdict, chart, comment};
 
 use super::bar::Bar;
 use super::output::{FailOn, OutputArgs};
@@ -97,8 +97,8 @@ impl Sanity {
             rules: self.rules.clone(),
             detail_dir: self.detail_dir.clone(),
             charts: self.figures(),
-            stages: self.output.shows_stages(),
-            audit: self.output.audits(),
+            stages: self.output.shows(ReportFormat::Stages),
+            audit: self.output.shows(ReportFormat::Audit),
             layout: self.layout.clone(),
             planner: self.planner.clone(),
         }

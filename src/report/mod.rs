@@ -71,6 +71,13 @@ pub enum ReportFormat {
     Audit,
 }
 
+impl ReportFormat {
+    /// Returns true if the format describes a change, so that it needs two states of a database.
+    pub fn compares(self) -> bool {
+        matches!(self, Self::Stages | Self::Audit)
+    }
+}
+
 /// The style of a report in the format `human`; other formats ignore it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TextStyle {

@@ -69,12 +69,11 @@ mod tests {
     }
 
     #[test]
-    fn every_table_spec_has_a_chart_spec_with_known_columns() {
+    fn a_chart_spec_reads_only_columns_of_its_table() {
         let specs = Specs::embedded().unwrap();
-        let charts = read(&specs.library).unwrap();
-        assert!(charts.keys().eq(specs.tables.keys()), "charts/ and rules/tables/ differ");
-        for (table, chart) in &charts {
-            assert_eq!(unknown(chart, specs.tables.get(table).unwrap()), [""; 0], "{table}");
+        for (table, chart) in &read(&specs.library).unwrap() {
+            let spec = specs.tables.get(table).expect("a table with a spec");
+            assert_eq!(unknown(chart, spec), [""; 0], "{table}");
         }
     }
 }

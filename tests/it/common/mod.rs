@@ -10,6 +10,8 @@ pub mod snapshot;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use clap::ValueEnum;
+use perfdb_gate::report::ReportFormat;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -67,6 +69,13 @@ pub fn commands() -> Vec<String> {
     // A line with a larger indent continues the description above it.
     let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+/// Returns the names of the formats that describe one state of a database.
+pub fn report_formats() -> Vec<String> {
+    let formats = ReportFormat::value_variants().iter().filter(|format| !format.compares());
+    let names = formats.filter_map(ValueEnum::to_possible_value);
+    names.map(|name| name.get_name().to_owned()).collect()
 }
 
 /// Returns a report of `remeasure` in JSON whose listed rows of a table measured three times the recorded latency.

@@ -5,14 +5,13 @@ mod annotations;
 use std::collections::BTreeSet;
 
 use crate::common::snapshot::shown;
-use crate::common::{self, Run, Tree, gemm};
+use crate::common::{self, Run, Tree, gemm, report_formats};
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use serde_json::Value;
 
 /// Ends a line, a script, a cell, a quotation and a command; mentions, links, colours and reorders.
 const HOSTILE: &str =
     "0.1\n::error::x,%0A`@you`|<img src=x onerror=alert(1)>[a](http:b)&\"'\u{202e}\x1b[31m]]>";
-const FORMATS: [&str; 6] = ["human", "json", "sarif", "github", "junit", "markdown"];
 
 /// A tree with errors in a directory and a cell that mean harm, and a waived error beside them.
 fn hostile() -> Tree {
@@ -92,7 +91,7 @@ fn every_report_format_equals_its_snapshot() {
         "waiver-unused",
     ];
     let only: Vec<&str> = rules.iter().flat_map(|rule| ["--only", rule]).collect();
-    for format in FORMATS {
+    for format in &report_formats() {
         let run = validate(&tree, format, &only);
         assert_eq!(run.code(), 1, "{format}");
         insta::assert_snapshot!(format!("validate_{format}"), run.shown());
@@ -104,7 +103,7 @@ fn exit_codes_do_not_depend_on_the_format() {
     let clean = Tree::new();
     clean.gemm("gemm_perf.txt", gemm(&[(1, 0.5)]));
     let empty = Tree::new();
-    for format in FORMATS {
+    for format in &report_formats() {
         let code = |tree: &Tree, more: &[&str]| validate(tree, format, more).code();
         assert_eq!(code(&hostile(), &[]), 1, "{format}");
         assert_eq!(code(&hostile(), &["--fail-on", "never"]), 0, "{format}");

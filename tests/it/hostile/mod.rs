@@ -6,7 +6,7 @@ mod rows;
 
 use std::path::Path;
 
-use crate::common::{GEMM, H200, Tree, gemm, run};
+use crate::common::{GEMM, H200, Tree, gemm, report_formats, run};
 use inert::{assert_all, assert_inert, assert_json, assert_markdown, assert_page, assert_svg};
 
 /// Ends a line, a script, a comment, a cell, a string and a command; colours, reorders, hides, mentions,
@@ -96,15 +96,13 @@ fn waivers(tree: &Tree) {
     tree.file(".perfdb-gate/waivers.yaml", format!("waivers:\n{all}"));
 }
 
-const FORMATS: [&str; 6] = ["human", "json", "sarif", "github", "junit", "markdown"];
-
 #[test]
 fn hostile_names_are_escaped_in_every_report_format() {
     let tree = Tree::new();
     hostile(&tree);
     waivers(&tree);
     let page = tree.path().join("page.html");
-    for format in FORMATS {
+    for format in &report_formats() {
         let report = tree.validate(&["--format", format, "--html", page.to_str().unwrap()]);
         assert_eq!((report.code(), report.err().as_str()), (1, ""), "{format}");
         assert_all(format, &report);
@@ -147,7 +145,7 @@ fn hostile_names_are_escaped_in_every_output_of_a_comparison() {
     tree.commit();
     let at = |name: &str| tree.path().join("out").join(name).display().to_string();
     std::fs::create_dir(tree.path().join("out")).unwrap();
-    for format in FORMATS {
+    for format in &report_formats() {
         let root = tree.path().display().to_string();
         let report = run(&[
             "sanity",
@@ -226,7 +224,7 @@ fn hostile_names_in_traces_are_escaped_in_every_report_format() {
     tree.file("traces/benchmark_data.json", format!("[{HARM}"));
     let traces = tree.path().join("traces").display().to_string();
     let page = tree.path().join("page.html");
-    for format in FORMATS {
+    for format in &report_formats() {
         let html = page.to_str().unwrap();
         let report = run(&["validate", "--traces", &traces, "--format", format, "--html", html]);
         assert_eq!((report.code(), report.err().as_str()), (1, ""), "{format}");
