@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         log();
     }
     threads::start(cli.threads.into());
-    cli.run().unwrap_or_else(|error| failed(&error)).into()
+    cli.run(groups::command).unwrap_or_else(|error| failed(&error)).into()
 }
 
 /// Sends the log of `--verbose` to standard error, so that standard output contains only reports.

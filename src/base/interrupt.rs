@@ -63,6 +63,17 @@ impl Finishing {
     }
 }
 
+/// Parses a number of minutes, such as `90` or `0.5`, as a command line has it.
+///
+/// # Errors
+///
+/// Returns a message if the text is not a number from 0 to 100,000.
+pub(crate) fn minutes(text: &str) -> Result<Duration, String> {
+    let minutes: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let some = (0.0..=100_000.0).contains(&minutes);
+    some.then(|| Duration::from_secs(60).mul_f64(minutes)).ok_or_else(|| "from 0 to 100,000".into())
+}
+
 impl Drop for Finishing {
     fn drop(&mut self) {
         FINISHING.fetch_sub(1, Ordering::SeqCst);

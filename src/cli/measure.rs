@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use perfdb_gate::base::error::{Error, Exit, Result};
-use perfdb_gate::database::selection::Selection;
 use perfdb_gate::gpu::cuda::Cuda;
 use perfdb_gate::gpu::device::Device;
 use perfdb_gate::gpu::process::{COLLECTORS, PYTORCH, Process, Program};
 use perfdb_gate::gpu::replay::Replay;
-use perfdb_gate::jobs::{measure, remeasure};
+use perfdb_gate::jobs::measure::{self, MeasureOptions};
+use perfdb_gate::jobs::remeasure::{self, RemeasureOptions};
 use perfdb_gate::report::{self, Report, ReportView, chart};
 use perfdb_gate::specs::Specs;
 
@@ -22,59 +22,21 @@ use super::terminal::TerminalArgs;
 /// The arguments of `perfdb-gate remeasure`.
 #[derive(Debug, Args)]
 pub(crate) struct Remeasure {
-    /// Repository or folder that contains the database.
-    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to measure")]
-    pub root: PathBuf,
-    /// Read the tables of a commit, without a checkout, instead of the files on disk.
-    #[arg(long = "ref", value_name = "REF", help_heading = "What to measure")]
-    pub reference: Option<String>,
     #[command(flatten)]
-    pub selection: Selection,
-    /// Only these rows: "gemm_dtype = 'bfloat16' AND m <= 256", or an exact key.
-    #[arg(long = "where", value_name = "EXPR", help_heading = "What to measure")]
-    pub filter: Option<String>,
-    /// Measure the points of a rerun list instead of a random sample; `plan` writes such lists.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["sample", "seed"], help_heading = "What to measure")]
-    pub points: Option<PathBuf>,
-    /// Points per table, sampled from strata of slice and latency.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), help_heading = "What to measure")]
-    pub sample: u32,
-    /// Seed of the random draw.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "What to measure")]
-    pub seed: u64,
+    options: RemeasureOptions,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// Also measure power, one second per point, where the row has a power.
-    #[arg(long, help_heading = "How to measure")]
-    pub power: bool,
     /// Write SVG charts of measured over recorded latencies to a folder.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
-    /// Write all replies to a file, as JSON lines, which `--replay` judges again.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub log: Option<PathBuf>,
     /// Judge the replies of a log again, without a GPU. `--system` names the GPU of a log without one.
     #[arg(long, value_name = "FILE", help_heading = "What to measure")]
     #[arg(conflicts_with_all = ["sample", "seed", "points", "device", "runner", "command", "power", "log", "minutes", "base_ref"])]
     pub replay: Option<PathBuf>,
-    /// Stop after this many minutes. The tables that are finished are judged.
-    #[arg(long, value_name = "N", value_parser = minutes, help_heading = "How to measure")]
-    pub minutes: Option<Duration>,
-    /// Tables that are not judged, 20 points each, by which the card's own speed is estimated; 0
-    /// judges as if the card had none.
-    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "How to measure")]
-    pub controls: usize,
-    /// Estimate the card's own speed only by tables that did not change since this commit.
-    #[arg(long, value_name = "REF", help_heading = "How to measure")]
-    pub base_ref: Option<String>,
     /// Print a runner, and exit: an example that measures GEMM with PyTorch, or with `--runner
     /// collectors` the one that calls collectors.
     #[arg(long, help_heading = "How to measure")]
     pub print_runner: bool,
-    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
-    /// the same id.
-    #[arg(long = "rules", value_name = "DIR", help_heading = "How to measure")]
-    pub rules_dir: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -82,29 +44,10 @@ pub(crate) struct Remeasure {
 /// The arguments of `perfdb-gate measure`.
 #[derive(Debug, Args)]
 pub(crate) struct Measure {
-    /// A plan from rules/plans/ (gemm, mla_bmm, nccl), a file PLAN.yaml, or a rerun list.
-    #[arg(long, value_name = "PLAN")]
-    pub plan: String,
-    /// The data folder of a database. The table becomes
-    /// DIR/<system>/<family>/<backend>/<version>/<table>.parquet, with a sidecar and a log of every
-    /// sample.
-    #[arg(long, value_name = "DIR")]
-    pub output_dir: PathBuf,
-    /// Stop after this many minutes; the same command continues later.
-    #[arg(long, value_name = "N", value_parser = minutes)]
-    pub minutes: Option<Duration>,
+    #[command(flatten)]
+    options: MeasureOptions,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
-    /// the same id.
-    #[arg(long = "rules", value_name = "DIR")]
-    pub rules_dir: Option<PathBuf>,
-}
-
-fn minutes(text: &str) -> Result<Duration, String> {
-    let minutes: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    let some = (0.0..=100_000.0).contains(&minutes);
-    some.then(|| Duration::from_secs(60).mul_f64(minutes)).ok_or_else(|| "from 0 to 100,000".into())
 }
 
 /// Arguments that select the device.
@@ -184,25 +127,6 @@ fn tell(line: &str) {
 }
 
 impl Remeasure {
-    fn options(&self) -> remeasure::RemeasureOptions {
-        remeasure::RemeasureOptions {
-            root: self.root.clone(),
-            reference: self.reference.clone(),
-            selection: self.selection.clone(),
-            filter: self.filter.clone(),
-            points: self.points.clone(),
-            sample: self.sample as usize,
-            seed: self.seed,
-            rules: self.rules_dir.clone(),
-            controls: self.controls,
-            base: self.base_ref.clone(),
-            collectors: self.device.runner.and(self.device.collectors.clone()),
-            power: self.power,
-            log: self.log.clone(),
-            until: self.minutes,
-        }
-    }
-
     pub(crate) fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         if self.print_runner {
             let source = match self.device.runner {
@@ -213,17 +137,22 @@ impl Remeasure {
             return Ok(Exit::Clean);
         }
         self.output.check_one_state()?;
-        outputs::check(self.output.files().chain(&self.log), &self.output_dir)?;
+        let options = RemeasureOptions {
+            collectors: self.device.runner.and(self.device.collectors.clone()),
+            ..self.options.clone()
+        };
+        outputs::check(self.output.files().chain(&options.log), &self.output_dir)?;
         let report = match &self.replay {
             Some(log) => {
-                let replay = Replay::read(log, self.selection.systems.first().map(String::as_str))?;
-                remeasure::judge_again(&self.options(), &replay)?
+                let replay =
+                    Replay::read(log, options.selection.systems.first().map(String::as_str))?;
+                remeasure::judge_again(&options, &replay)?
             }
             None => {
-                let mut device = self.device.open(&self.root, terminal)?;
+                let mut device = self.device.open(&options.root, terminal)?;
                 let bar = Bar::of("points", terminal);
                 let each = |report: &Report| self.outputs(report, terminal)?.write_files();
-                remeasure::run(&self.options(), device.as_mut(), &bar, &each)?
+                remeasure::run(&options, device.as_mut(), &bar, &each)?
             }
         };
         let outcome = report.outcome(None);
@@ -250,16 +179,12 @@ impl Remeasure {
 
 impl Measure {
     pub(crate) fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
-        let specs = Specs::overlaid(self.rules_dir.as_deref())?;
-        let options = measure::MeasureOptions {
-            plan: self.plan.clone(),
-            folder: self.output_dir.clone(),
-            collectors: self.device.runner.is_some(),
-            until: self.minutes,
-        };
+        let options =
+            MeasureOptions { collectors: self.device.runner.is_some(), ..self.options.clone() };
+        let specs = Specs::overlaid(options.rules.as_deref())?;
         // A wrong plan is reported before a GPU is opened.
         let plan = measure::PlannedPoints::find(&specs.library, &options.plan)?;
-        let mut device = self.device.open(&self.output_dir, terminal)?;
+        let mut device = self.device.open(&options.output_dir, terminal)?;
         let bar = Bar::of("points", terminal);
         let collected = measure::run(&specs, &plan, &options, device.as_mut(), &bar)?;
         drop(bar);

@@ -105,8 +105,9 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    /// Runs the command and returns the exit code of the process.
-    pub(crate) fn run(self) -> Result<Exit> {
+    /// Runs the command and returns the exit code of the process. `parser` builds the parser of the command line, from
+    /// which completions are generated.
+    pub(crate) fn run(self, parser: fn() -> clap::Command) -> Result<Exit> {
         let terminal = self.terminal;
         match self.command {
             Command::Validate(args) => args.run(terminal),
@@ -131,7 +132,7 @@ impl Cli {
             }
             Command::Explain(args) => args.run(),
             Command::Suggest(args) => args.run(terminal),
-            Command::Completions(args) => args.run(groups::command()),
+            Command::Completions(args) => args.run(parser()),
             Command::Schema(args) => args.run(),
         }
     }

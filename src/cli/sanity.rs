@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use perfdb_gate::base::error::{Exit, Result};
 use perfdb_gate::base::escape::clean;
-use perfdb_gate::checks::settings::RuleSelection;
-use perfdb_gate::jobs::impact::PlannerOptions;
-use perfdb_gate::jobs::{sanity, smoke};
+use perfdb_gate::jobs::sanity::{self, SanityOptions};
+use perfdb_gate::jobs::smoke;
 use perfdb_gate::report::{ReportFormat, ReportView, RunVerdict, chart, comment};
 
 use super::bar::Bar;
@@ -18,22 +17,8 @@ use super::terminal::TerminalArgs;
 /// The arguments of `perfdb-gate sanity`.
 #[derive(Debug, Args)]
 pub(crate) struct Sanity {
-    /// Repository that contains the database, or a folder in it; may be bare if commits are named.
-    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to compare")]
-    pub root: PathBuf,
-    /// The branch to merge into; the head is compared with their merge base.
-    #[arg(long, value_name = "REF", help_heading = "What to compare")]
-    pub base_ref: String,
-    /// The commit to compare, read without a checkout; without it, the files on disk.
-    #[arg(long, alias = "ref", value_name = "REF", help_heading = "What to compare")]
-    pub head_ref: Option<String>,
-    /// The layout of the database, e.g. `public`, instead of the one that the base's files show.
-    #[arg(long, value_name = "NAME", help_heading = "What to compare")]
-    pub layout: Option<String>,
     #[command(flatten)]
-    pub rules: RuleSelection,
-    #[command(flatten)]
-    pub planner: PlannerOptions,
+    options: SanityOptions,
     /// Write a Markdown comment for the pull request, at most 16,000 characters long.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub output_md_file: Option<PathBuf>,
@@ -43,9 +28,6 @@ pub(crate) struct Sanity {
     /// Maximum number of charts.
     #[arg(long, value_name = "N", default_value_t = 12, help_heading = "Output")]
     pub charts: usize,
-    /// Write changed rows to a folder as CSV: one file per table, and summary.csv.
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
-    pub detail_dir: Option<PathBuf>,
     /// A shell command that tries the database, such as `aiconfigurator cli default …`. The comment
     /// shows its exit status and output, and the run fails if the command fails.
     #[arg(long, value_name = "CMD", help_heading = "Output")]
@@ -59,7 +41,7 @@ pub(crate) struct Sanity {
 
 impl Sanity {
     pub(crate) fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
-        let folders = self.output_dir.iter().chain(&self.detail_dir);
+        let folders = self.output_dir.iter().chain(&self.options.detail_dir);
         outputs::check(self.output.files().chain(&self.output_md_file), folders)?;
         let (report, figures) = sanity::run(&self.options(), &Bar::of("tables", terminal))?;
         let drawings = if self.draws() { chart::drawings(&figures)? } else { Vec::new() };
@@ -89,18 +71,12 @@ impl Sanity {
         Ok(self.output.inconclusive.exit(outcome.verdict, &report))
     }
 
-    fn options(&self) -> sanity::SanityOptions {
-        sanity::SanityOptions {
-            root: self.root.clone(),
-            base: self.base_ref.clone(),
-            head: self.head_ref.clone(),
-            rules: self.rules.clone(),
-            detail_dir: self.detail_dir.clone(),
-            charts: self.figures(),
+    fn options(&self) -> SanityOptions {
+        SanityOptions {
+            most_charts: self.figures(),
             stages: self.output.shows(ReportFormat::Stages),
             audit: self.output.shows(ReportFormat::Audit),
-            layout: self.layout.clone(),
-            planner: self.planner.clone(),
+            ..self.options.clone()
         }
     }
 

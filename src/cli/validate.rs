@@ -1,17 +1,15 @@
 //! The command `perfdb-gate validate`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use perfdb_gate::base::error::{Exit, Result};
-use perfdb_gate::checks::settings::RuleSelection;
-use perfdb_gate::database::selection::Selection;
 use perfdb_gate::findings::baseline::Baseline;
 use perfdb_gate::jobs::impact::PlannerOptions;
-use perfdb_gate::jobs::validate;
+use perfdb_gate::jobs::validate::{self, ValidateOptions};
 use perfdb_gate::planner::PlannerChoice;
 use perfdb_gate::report::{ReportView, chart};
-use perfdb_gate::traces;
+use perfdb_gate::traces::{self, TraceOptions};
 
 use super::bar::Bar;
 use super::output::{FailOn, OutputArgs};
@@ -21,35 +19,17 @@ use super::terminal::TerminalArgs;
 /// The arguments of `perfdb-gate validate`.
 #[derive(Debug, Args)]
 pub struct Validate {
-    /// Repository or folder that contains the database.
-    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to judge")]
-    pub root: PathBuf,
-    /// Check a commit, read without a checkout, instead of the files on disk.
-    #[arg(long = "ref", value_name = "REF", help_heading = "What to judge")]
-    pub reference: Option<String>,
-    /// Check only what changed since the merge base with this commit.
-    #[arg(long, value_name = "REF", help_heading = "What to judge")]
-    pub since: Option<String>,
-    /// Read rules, waivers and the baseline of `.perfdb-gate/` from this commit, so that a change
-    /// cannot choose how it is checked; by default from what is checked, or from --since.
-    #[arg(long, value_name = "REF", help_heading = "What to judge")]
-    pub settings_ref: Option<String>,
+    #[command(flatten)]
+    options: ValidateOptions,
     /// Check end-to-end traces in a folder instead: workload cards, experiment configs and metric
     /// files. This always uses one thread.
     #[arg(long, value_name = "DIR", help_heading = "What to judge")]
-    #[arg(conflicts_with_all = ["root", "since", "ledger", "systems", "backends", "versions", "tables"])]
+    #[arg(conflicts_with_all = ["root", "since", "ledger", "planner", "systems", "backends", "versions", "tables", "rows_dir"])]
     pub traces: Option<PathBuf>,
-    #[command(flatten)]
-    pub selection: Selection,
-    /// A collector's log directory; keys that it recorded as failed are not reported as missing.
-    #[arg(long, value_name = "DIR", help_heading = "What to judge")]
-    pub ledger: Option<PathBuf>,
     /// Also let the planner's package load the tables and plan its models: a Python with aisimulate or
     /// aiconfigurator-core. Without it nobody is asked.
-    #[arg(long, value_name = "PYTHON", conflicts_with = "traces", help_heading = "What to judge")]
+    #[arg(long, value_name = "PYTHON", help_heading = "What to judge")]
     pub planner: Option<PlannerChoice>,
-    #[command(flatten)]
-    pub rules: RuleSelection,
     #[command(flatten)]
     pub output: OutputArgs,
     #[command(flatten)]
@@ -62,12 +42,6 @@ pub struct GateArgs {
     /// Fail if there is a finding of this severity or worse.
     #[arg(long, value_enum, default_value_t = FailOn::Error, help_heading = "Output")]
     pub fail_on: FailOn,
-    /// Exit with code 3 if there are tables outside every database root, which no rule checks.
-    #[arg(long, help_heading = "Output")]
-    pub strict: bool,
-    /// Use this baseline instead of the repository's `.perfdb-gate/baseline.json`.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub baseline: Option<PathBuf>,
     /// Write today's findings to a baseline; later runs report only new and grown findings.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub write_baseline: Option<PathBuf>,
@@ -81,42 +55,32 @@ pub struct GateArgs {
     /// Print every finding; without it, more than 10 are grouped by cause.
     #[arg(long, help_heading = "Output")]
     pub full: bool,
-    /// Write all rows of each finding to a folder as CSV: one file per finding, and findings.csv.
-    #[arg(long = "rows", value_name = "DIR", conflicts_with = "traces", help_heading = "Output")]
-    pub rows_dir: Option<PathBuf>,
-}
-
-impl From<&Validate> for validate::ValidateOptions {
-    fn from(args: &Validate) -> Self {
-        Self {
-            root: args.root.clone(),
-            reference: args.reference.clone(),
-            selection: args.selection.clone(),
-            since: args.since.clone(),
-            settings_ref: args.settings_ref.clone(),
-            rules: args.rules.clone(),
-            baseline: args.gate.baseline.clone(),
-            ledger: args.ledger.clone(),
-            rows_dir: args.gate.rows_dir.clone(),
-            strict: args.gate.strict,
-            curves: args.output.html.is_some(),
-            planner: args.planner.clone().map(|planner| PlannerOptions {
-                planner: Some(planner),
-                ..PlannerOptions::default()
-            }),
-        }
-    }
 }
 
 impl Validate {
     pub fn run(&self, terminal: TerminalArgs) -> Result<Exit> {
         let gate = &self.gate;
+        let planner = self
+            .planner
+            .clone()
+            .map(|planner| PlannerOptions { planner: Some(planner), ..PlannerOptions::default() });
+        let curves = self.output.html.is_some();
+        let options = ValidateOptions { planner, curves, ..self.options.clone() };
         self.output.check_one_state()?;
-        outputs::check(self.output.files().chain(&gate.write_baseline), &gate.rows_dir)?;
+        outputs::check(self.output.files().chain(&gate.write_baseline), &options.rows_dir)?;
         gate.write_baseline.as_deref().map_or(Ok(()), Baseline::check_target)?;
         let (mut report, figures) = match &self.traces {
-            Some(root) => (traces::run(&self.trace_options(root))?, Vec::new()),
-            None => validate::drawn(&self.into(), &Bar::of("tables", terminal))?,
+            Some(root) => {
+                let options = TraceOptions {
+                    root: root.clone(),
+                    reference: options.reference,
+                    settings_ref: options.settings_ref,
+                    rules: options.rules,
+                    baseline: options.baseline,
+                };
+                (traces::run(&options)?, Vec::new())
+            }
+            None => validate::drawn(&options, &Bar::of("tables", terminal))?,
         };
         let mut outputs = Outputs::of(gate.full);
         if let Some(path) = &gate.write_baseline {
@@ -130,15 +94,5 @@ impl Validate {
         outputs.report(&view, &drawings, &self.output, terminal)?;
         outputs.write()?;
         Ok(self.output.inconclusive.exit(outcome.verdict, &report))
-    }
-
-    fn trace_options(&self, root: &Path) -> traces::TraceOptions {
-        traces::TraceOptions {
-            root: root.to_owned(),
-            reference: self.reference.clone(),
-            settings_ref: self.settings_ref.clone(),
-            rules: self.rules.clone(),
-            baseline: self.gate.baseline.clone(),
-        }
     }
 }

@@ -1,12 +1,33 @@
 //! The health of a database: a map of tables by systems, with the worst finding of each.
 
+use std::path::PathBuf;
+
 use crate::base::error::{Exit, Result};
 use crate::base::progress::Progress;
+use crate::checks::settings::RuleSelection;
+use crate::database::selection::Selection;
 use crate::jobs::DocumentFormat;
 use crate::jobs::validate::{self, ValidateOptions};
 use crate::report::ReportView;
 use crate::report::document::Document;
 use crate::report::health::HealthMap;
+
+/// The options of `status`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct StatusOptions {
+    /// Repository or folder that contains the database.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Which tables")]
+    pub root: PathBuf,
+    /// Read the tables of a commit, without a checkout, instead of the files on disk.
+    #[arg(long = "ref", value_name = "REF", help_heading = "Which tables")]
+    pub reference: Option<String>,
+    #[command(flatten)]
+    pub selection: Selection,
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
+    #[arg(long, value_name = "DIR", help_heading = "Which tables")]
+    pub rules: Option<PathBuf>,
+}
 
 /// The health of a database, with its headline.
 #[derive(Debug)]
@@ -21,8 +42,15 @@ pub struct DatabaseHealth {
 /// # Errors
 ///
 /// Returns an error if there is no database, or if the options name something unknown.
-pub fn run(options: &ValidateOptions, progress: &dyn Progress) -> Result<DatabaseHealth> {
-    let report = validate::run(options, progress)?;
+pub fn run(options: &StatusOptions, progress: &dyn Progress) -> Result<DatabaseHealth> {
+    let judged = ValidateOptions {
+        root: options.root.clone(),
+        reference: options.reference.clone(),
+        selection: options.selection.clone(),
+        rules: RuleSelection { folder: options.rules.clone(), ..RuleSelection::default() },
+        ..ValidateOptions::default()
+    };
+    let report = validate::run(&judged, progress)?;
     let headline = ReportView::new(&report, report.outcome(None)).headline().to_owned();
     let map = HealthMap::new(&report.judged, &report.findings);
     Ok(DatabaseHealth { map, headline, tables: report.tables })

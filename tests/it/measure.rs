@@ -81,8 +81,9 @@ fn measure_planned(
     let specs = Specs::embedded().unwrap();
     let options = MeasureOptions {
         plan: plan.into(),
-        folder: folder.to_owned(),
-        until: None,
+        output_dir: folder.to_owned(),
+        minutes: None,
+        rules: None,
         collectors: false,
     };
     let points = PlannedPoints::find(&specs.library, plan)?;
@@ -189,8 +190,9 @@ fn a_run_without_time_left_measures_no_point() {
     let tree = Tree::new();
     let options = MeasureOptions {
         plan: "mla_bmm".into(),
-        folder: tree.path().to_owned(),
-        until: Some(Duration::ZERO),
+        output_dir: tree.path().to_owned(),
+        rules: None,
+        minutes: Some(Duration::ZERO),
         collectors: false,
     };
     let mut mock = Mock::new(usize::MAX);

@@ -171,7 +171,7 @@ fn every_command_and_flag_named_on_the_pages_exists() {
 const FIGURES: [(&str, &str, &str, &str, &str, u64); 15] = [
     ("src/jobs/waive.rs", "YYYY-MM-DD; ", " days from today", "src/jobs/waive.rs", "DAYS", 1),
     (
-        "src/cli/measure.rs",
+        "src/jobs/remeasure/draw.rs",
         "Tables that are not judged, ",
         " points each",
         "src/jobs/remeasure/mod.rs",

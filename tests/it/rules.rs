@@ -65,9 +65,10 @@ fn compare(
     for (path, text) in head {
         tree.file(path, text);
     }
-    let (root, base) = (tree.path().to_owned(), "HEAD".into());
+    let (root, base_ref) = (tree.path().to_owned(), "HEAD".into());
     let planner = planner.cloned().unwrap_or_default();
-    let options = sanity::SanityOptions { root, base, planner, ..sanity::SanityOptions::default() };
+    let options =
+        sanity::SanityOptions { root, base_ref, planner, ..sanity::SanityOptions::default() };
     Ok(sanity::run(&options, &())?.0.findings)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use self::grid::Grid;
 use crate::base::error::{Error, Exit, Result};
-use crate::base::interrupt::{self, Finishing};
+use crate::base::interrupt::{self, Finishing, minutes};
 use crate::base::progress::Progress;
 use crate::base::words::{Figure, count};
 use crate::gpu::device::{Device, MeasureError, Point};
@@ -19,16 +19,25 @@ use crate::specs::Specs;
 pub use grid::PlannedPoints;
 
 /// The options of `measure`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct MeasureOptions {
-    /// The name of the plan.
+    /// A plan from rules/plans/ (gemm, mla_bmm, nccl), a file PLAN.yaml, or a rerun list.
+    #[arg(long, value_name = "PLAN")]
     pub plan: String,
-    /// A database's data folder; tables are written to
-    /// `<system>/<family>/<backend>/<version>/<table>.parquet` below it.
-    pub folder: PathBuf,
-    /// The time after which no further point is started; `None` for no limit.
-    pub until: Option<Duration>,
+    /// The data folder of a database. The table becomes
+    /// DIR/<system>/<family>/<backend>/<version>/<table>.parquet, with a sidecar and a log of every
+    /// sample.
+    #[arg(long, value_name = "DIR")]
+    pub output_dir: PathBuf,
+    /// Stop after this many minutes; the same command continues later.
+    #[arg(long, value_name = "N", value_parser = minutes)]
+    pub minutes: Option<Duration>,
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
+    #[arg(long, value_name = "DIR")]
+    pub rules: Option<PathBuf>,
     /// True if the collectors' own functions measure the points.
+    #[arg(skip)]
     pub collectors: bool,
 }
 
@@ -103,7 +112,7 @@ pub fn run(
     device: &mut dyn Device,
     progress: &dyn Progress,
 ) -> Result<Vec<MeasuredTable>> {
-    let finishing = Finishing::on_request(options.until);
+    let finishing = Finishing::on_request(options.minutes);
     let grids = match points {
         PlannedPoints::Plan(plan) => vec![Grid::of(specs, plan, device)?],
         PlannedPoints::List(list) => {
@@ -132,8 +141,8 @@ fn measure(
     progress: &dyn Progress,
 ) -> Result<MeasuredTable> {
     let works = grid.points(specs, methods, device)?;
-    let table = options.folder.join(&grid.file.entry.path);
-    let mut log = Log::open(&options.folder, &table, device.about())?;
+    let table = options.output_dir.join(&grid.file.entry.path);
+    let mut log = Log::open(&options.output_dir, &table, device.about())?;
     let keyed = |point: Point| (point.key.iter().cloned().collect::<Key>(), point);
     let left: Vec<(Key, Point)> =
         works.points.into_iter().map(keyed).filter(|(key, _)| !log.has(key)).collect();

@@ -10,6 +10,7 @@ use pep440_rs::Version;
 
 use crate::base::error::{Error, Result, unknown};
 use crate::base::expr::{Expr, ExprError};
+use crate::base::interrupt::minutes;
 use crate::base::words::plural;
 use crate::database::catalog::TableFile;
 use crate::database::selection::Selection;
@@ -27,36 +28,51 @@ use crate::jobs::rows::read_table;
 use crate::jobs::site::Site;
 
 /// The options of `remeasure`.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, clap::Args)]
 pub struct RemeasureOptions {
-    /// The repository or folder that contains the database.
+    /// Repository or folder that contains the database.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to measure")]
     pub root: PathBuf,
-    /// A commit to read; `None` reads the files on disk.
+    /// Read the tables of a commit, without a checkout, instead of the files on disk.
+    #[arg(long = "ref", value_name = "REF", help_heading = "What to measure")]
     pub reference: Option<String>,
-    /// The systems, backends, versions and tables to measure.
+    #[command(flatten)]
     pub selection: Selection,
-    /// A condition in SQL syntax; only rows for which it is true are measured; `None` for all rows.
+    /// Only these rows: "gemm_dtype = 'bfloat16' AND m <= 256", or an exact key.
+    #[arg(long = "where", value_name = "EXPR", help_heading = "What to measure")]
     pub filter: Option<String>,
-    /// A rerun list whose points are measured instead of a random sample.
+    /// Measure the points of a rerun list instead of a random sample; `plan` writes such lists.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sample", "seed"], help_heading = "What to measure")]
     pub points: Option<PathBuf>,
-    /// The number of points per table.
-    pub sample: usize,
+    /// Points per table, sampled from strata of slice and latency.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), help_heading = "What to measure")]
+    pub sample: u32,
     /// Seed of the random draw.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "What to measure")]
     pub seed: u64,
-    /// The number of control tables, which reveal the card's own speed.
-    pub controls: usize,
-    /// A commit. Tables that changed since it are not used as control tables.
-    pub base: Option<String>,
-    /// The folder of the collectors; `None` if the collectors do not measure.
-    pub collectors: Option<PathBuf>,
-    /// A folder whose files are added to the built-in rules or replace them.
-    pub rules: Option<PathBuf>,
-    /// True if power is measured for rows with a recorded power.
+    /// Also measure power, one second per point, where the row has a power.
+    #[arg(long, help_heading = "How to measure")]
     pub power: bool,
-    /// The file to which all replies are written, so that they can be judged again.
+    /// Stop after this many minutes. The tables that are finished are judged.
+    #[arg(long, value_name = "N", value_parser = minutes, help_heading = "How to measure")]
+    pub minutes: Option<Duration>,
+    /// Tables that are not judged, 20 points each, by which the card's own speed is estimated; 0
+    /// judges as if the card had none.
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "How to measure")]
+    pub controls: usize,
+    /// Estimate the card's own speed only by tables that did not change since this commit.
+    #[arg(long, value_name = "REF", help_heading = "How to measure")]
+    pub base_ref: Option<String>,
+    /// A folder laid out like perfdb-gate's rules/; its files are added, or replace the ones with
+    /// the same id.
+    #[arg(long, value_name = "DIR", help_heading = "How to measure")]
+    pub rules: Option<PathBuf>,
+    /// Write all replies to a file, as JSON lines, which `--replay` judges again.
+    #[arg(long, value_name = "FILE", display_order = 101, help_heading = "Output")]
     pub log: Option<PathBuf>,
-    /// The time after which no further point is started; `None` for no limit.
-    pub until: Option<Duration>,
+    /// The folder of the collectors; `None` if the collectors do not measure.
+    #[arg(skip)]
+    pub collectors: Option<PathBuf>,
 }
 
 /// A run of `remeasure`: the open database and the options.
@@ -149,7 +165,7 @@ impl<'a> Remeasurement<'a> {
             return Ok(self.site.catalog.tables.iter().filter(other).collect());
         }
         let source = self.site.source.as_ref();
-        let changed = self.options.base.as_ref().map(|base| source.changed_since(base));
+        let changed = self.options.base_ref.as_ref().map(|base| source.changed_since(base));
         let changed: BTreeSet<String> = changed.transpose()?.into_iter().flatten().collect();
         let taken = |t: &TableFile| {
             judged.iter().any(|j| (&j.table, &j.place.backend) == (&t.table, &t.place.backend))

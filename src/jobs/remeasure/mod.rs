@@ -45,7 +45,7 @@ pub fn run(
     let site = options.site()?;
     let mut job = Remeasurement::new(&site, options, None)?;
     let all = job.selected(device)?;
-    let finishing = Finishing::on_request(options.until);
+    let finishing = Finishing::on_request(options.minutes);
     let mut states = Vec::from_iter(device.state().map(|state| ("before", state)));
     let failed = |e| Error::caused("cannot write the log of replies", "--log names it", e);
     let mut replies = options.log.as_ref().map(File::create).transpose().map_err(failed)?;
@@ -167,7 +167,7 @@ impl Remeasurement<'_> {
         let filter = self.filter()?;
         let options = self.options;
         let rules = DrawRules {
-            count: options.sample,
+            count: options.sample as usize,
             seed: options.seed,
             power: options.power,
             dtypes: None,

@@ -28,29 +28,36 @@ use crate::report::{Report, first_row, kind_tables};
 use crate::traces;
 
 /// The options of `sanity`.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, clap::Args)]
 pub struct SanityOptions {
-    /// The repository, or a folder in it.
+    /// Repository that contains the database, or a folder in it; may be bare if commits are named.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to compare")]
     pub root: PathBuf,
-    /// The branch to merge into. The head is compared with the merge base; rules, waivers and the
-    /// baseline are read from the branch's tip.
-    pub base: String,
-    /// The commit to compare; `None` compares the files on disk.
-    pub head: Option<String>,
-    /// The rules to run, and the rule files to read.
+    /// The branch to merge into; the head is compared with their merge base.
+    #[arg(long, value_name = "REF", help_heading = "What to compare")]
+    pub base_ref: String,
+    /// The commit to compare, read without a checkout; without it, the files on disk.
+    #[arg(long, alias = "ref", value_name = "REF", help_heading = "What to compare")]
+    pub head_ref: Option<String>,
+    /// The layout of the database, e.g. `public`, instead of the one that the base's files show.
+    #[arg(long, value_name = "NAME", help_heading = "What to compare")]
+    pub layout: Option<String>,
+    #[command(flatten)]
     pub rules: RuleSelection,
-    /// A folder to which changed rows are written as CSV; `None` writes none.
+    #[command(flatten)]
+    pub planner: PlannerOptions,
+    /// Write changed rows to a folder as CSV: one file per table, and summary.csv.
+    #[arg(long, value_name = "DIR", display_order = 101, help_heading = "Output")]
     pub detail_dir: Option<PathBuf>,
     /// The maximum number of charts.
-    pub charts: usize,
-    /// The layout of the database; `None` to find it out from the files of the base.
-    pub layout: Option<String>,
+    #[arg(skip)]
+    pub most_charts: usize,
     /// True if the report shows the stages of the change, which include the reach of the changed rows.
+    #[arg(skip)]
     pub stages: bool,
     /// True if the contents of changed tables are read for an audit.
+    #[arg(skip)]
     pub audit: bool,
-    /// The planner that predicts step times, and the cases and versions that it is asked about.
-    pub planner: PlannerOptions,
 }
 
 /// Compares a head with its merge base, judges the change and chooses charts.
@@ -61,9 +68,9 @@ pub struct SanityOptions {
 /// details cannot be written. Unreadable tables are findings of the report.
 pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, Vec<ChartFigure>)> {
     let start = Instant::now();
-    let (root, head) = (&options.root, options.head.as_deref());
+    let (root, head) = (&options.root, options.head_ref.as_deref());
     let (rules, layout) = (options.rules.folder.as_deref(), options.layout.as_deref());
-    let mut pull = PullRequest::open(root, &options.base, head, rules, layout)?;
+    let mut pull = PullRequest::open(root, &options.base_ref, head, rules, layout)?;
     let traces = pull.traces.take();
     pull.settings.min_confidence = options.rules.min_confidence;
     let (settings, roots) = (&pull.settings, &pull.roots);
@@ -72,7 +79,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     let (base, head) = pull.sources();
     let (before, after) = pull.main_states();
     let traces = match traces {
-        Some(specs) => traces::changed(before, after, &specs, rules, options.charts)?,
+        Some(specs) => traces::changed(before, after, &specs, rules, options.most_charts)?,
         None => traces::Changed::default(),
     };
     if pull.is_empty() && traces.files.is_empty() {
@@ -100,7 +107,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
         .transpose()?;
     let mut diff = Diff::of_roots(diffs);
     let kind_tables = kind_tables(&diff);
-    let first = (first_row(&kind_tables), options.charts);
+    let first = (first_row(&kind_tables), options.most_charts);
     let figures = drawn(roots, &diff, (base, head), &findings, first, traces.figures)?;
     debug!(charts = figures.len(), took = ?start.elapsed(), "judged and drew");
     diff.files.extend(traces.files.into_iter().chain(pull.settings_change.files.iter().cloned()));
@@ -126,7 +133,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
         counts,
         diff: Some(diff),
         states: ComparedStates {
-            base: base.commit().unwrap_or_else(|| options.base.clone()),
+            base: base.commit().unwrap_or_else(|| options.base_ref.clone()),
             head: head.commit(),
             of: states_in_words(&options.root, Some(base), head),
         },

@@ -36,33 +36,43 @@ use crate::specs::Specs;
 const CURVES: usize = 6;
 
 /// The options of `validate`.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, clap::Args)]
 pub struct ValidateOptions {
-    /// The repository or folder that contains the database.
+    /// Repository or folder that contains the database.
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "What to judge")]
     pub root: PathBuf,
-    /// A commit to read; `None` reads the files on disk.
+    /// Check a commit, read without a checkout, instead of the files on disk.
+    #[arg(long = "ref", value_name = "REF", help_heading = "What to judge")]
     pub reference: Option<String>,
-    /// The systems, backends, versions and tables to judge.
-    pub selection: Selection,
-    /// A commit; only changes since the merge base with it are judged. `None` judges everything.
+    /// Check only what changed since the merge base with this commit.
+    #[arg(long, value_name = "REF", help_heading = "What to judge")]
     pub since: Option<String>,
-    /// The commit from which settings are read; `None` reads them from `since`, or else from the
-    /// judged state.
+    /// Read rules, waivers and the baseline of `.perfdb-gate/` from this commit, so that a change
+    /// cannot choose how it is checked; by default from what is checked, or from --since.
+    #[arg(long, value_name = "REF", help_heading = "What to judge")]
     pub settings_ref: Option<String>,
-    /// The rules to run, and the rule files to read.
-    pub rules: RuleSelection,
-    /// A baseline to use; `None` uses the repository's own.
-    pub baseline: Option<PathBuf>,
-    /// A collector's log directory, whose failures explain missing keys; `None` explains none.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// A collector's log directory; keys that it recorded as failed are not reported as missing.
+    #[arg(long, value_name = "DIR", help_heading = "What to judge")]
     pub ledger: Option<PathBuf>,
-    /// A folder to which all rows of each finding are written as CSV; `None` writes none.
+    /// The planner that loads the tables and plans the models; `None` asks nobody.
+    #[arg(skip)]
+    pub planner: Option<PlannerOptions>,
+    #[command(flatten)]
+    pub rules: RuleSelection,
+    /// Exit with code 3 if there are tables outside every database root, which no rule checks.
+    #[arg(long, display_order = 101, help_heading = "Output")]
+    pub strict: bool,
+    /// Use this baseline instead of the repository's `.perfdb-gate/baseline.json`.
+    #[arg(long, value_name = "FILE", display_order = 102, help_heading = "Output")]
+    pub baseline: Option<PathBuf>,
+    /// Write all rows of each finding to a folder as CSV: one file per finding, and findings.csv.
+    #[arg(long = "rows", value_name = "DIR", display_order = 103, help_heading = "Output")]
     pub rows_dir: Option<PathBuf>,
     /// True if tables with findings are drawn.
+    #[arg(skip)]
     pub curves: bool,
-    /// True if tables outside every root make the run inconclusive.
-    pub strict: bool,
-    /// The planner that loads the tables and plans the models; `None` asks nobody.
-    pub planner: Option<PlannerOptions>,
 }
 
 impl ValidateOptions {

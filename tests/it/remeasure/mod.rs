@@ -63,7 +63,7 @@ impl Device for Mock {
     }
 }
 
-fn options(tree: &Tree, sample: usize, seed: u64) -> RemeasureOptions {
+fn options(tree: &Tree, sample: u32, seed: u64) -> RemeasureOptions {
     RemeasureOptions { root: tree.path().to_owned(), sample, seed, ..RemeasureOptions::default() }
 }
 

@@ -36,7 +36,7 @@ fn charts(tree: &Tree, mut findings: Vec<Finding>, most: usize) -> Vec<ChartFigu
     let head = State { source: head.as_ref(), catalog: &after, facts, specs };
     let root = tree.path().to_owned();
     let options =
-        sanity::SanityOptions { root, base: "main".into(), ..sanity::SanityOptions::default() };
+        sanity::SanityOptions { root, base_ref: "main".into(), ..sanity::SanityOptions::default() };
     let diff = sanity::run(&options, &()).unwrap().0.diff.unwrap();
     let (findings, first) = (&findings, None);
     let gallery = Gallery { base, head, diff: &diff, findings, first };
@@ -173,8 +173,8 @@ fn charts_of_one_table_in_two_roots_have_distinct_names() {
     tree.commit();
     tables.iter().for_each(|table| drop(tree.file(table, gemm(&sizes(2.0)))));
     let root = tree.path().to_owned();
-    let base = "main".to_owned();
-    let options = sanity::SanityOptions { root, base, charts: 12, ..Default::default() };
+    let base_ref = "main".to_owned();
+    let options = sanity::SanityOptions { root, base_ref, most_charts: 12, ..Default::default() };
     let (_, figures) = sanity::run(&options, &()).unwrap();
     let drawn: Vec<&str> = figures.iter().map(|figure| figure.path.as_str()).collect();
     assert_eq!(drawn, tables);
