@@ -67,9 +67,9 @@ pub(crate) fn inert_json(text: &str) -> String {
     out.replace("##[", "##\\u005b")
 }
 
-/// Builds a file name from names that come from data, joined by `between`. Characters with a meaning for a shell, an
-/// archive or another operating system become `_`, and long names are cut. A name that was changed ends in a digest
-/// of the original.
+/// Builds a file name from several texts, joined by `between`. Characters with a meaning for a shell, an archive or
+/// another operating system become `_`, and long names are cut. A name that was changed in this way ends in a digest of
+/// the original texts.
 pub(crate) fn file_stem(parts: &[&str], between: &str) -> String {
     const LONGEST: usize = 180;
     let whole = parts.join(between);

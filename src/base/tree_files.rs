@@ -19,12 +19,12 @@ use crate::base::read::read_open;
 /// passed to the methods start with the folder's path.
 #[derive(Debug)]
 pub(crate) struct TreeFiles {
-    /// The folder as the user names it.
+    /// The folder's path as the user wrote it.
     named: PathBuf,
     /// The open folder in which paths are looked up: the top of the repository or, outside of repositories, the deepest
     /// existing folder on the path `named`.
     top: Folder,
-    /// The path from `top` to the folder.
+    /// The path from `top` to the folder `named`.
     prefix: PathBuf,
     /// SHA-256 digests of the files that were read, by path; `None` if a file did not exist.
     read: Mutex<BTreeMap<PathBuf, Option<String>>>,

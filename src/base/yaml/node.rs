@@ -14,7 +14,7 @@ pub(super) struct WrittenNode {
     pub(super) text: String,
     /// For a map, its keys and values. For a list, its items, each with its index as the key, such as `[0]`.
     pub(super) children: Vec<(Rc<WrittenNode>, Rc<WrittenNode>)>,
-    /// The tag, such as `!!str`; empty if there is none, or only `!`.
+    /// The node's YAML tag, such as `!!str`; empty if the node has no tag or only `!`.
     pub(super) tag: String,
     /// The node's line in the document, counted from 1.
     pub(super) line: usize,

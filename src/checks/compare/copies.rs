@@ -43,7 +43,7 @@ const SAME_FACTOR: f64 = 1e-9;
 /// The number of common points that are compared first; most pairs of tables are rejected by them.
 const SAMPLE: usize = 64;
 
-/// The number of common points whose latency ratio is tried as the factor between two tables.
+/// The number of common points whose latency ratios are tried as the constant factor between two tables.
 const TRIED: usize = 16;
 
 impl Judge for Copies {

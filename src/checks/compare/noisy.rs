@@ -53,7 +53,7 @@ pub struct NoiseLimits {
     zigzag: ZigzagLimits,
 }
 
-/// Limits for zigzags: successive points are on alternate sides of the line between their neighbours.
+/// Limits for zigzags, in which successive points are alternately above and below the line between their neighbours.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ZigzagLimits {

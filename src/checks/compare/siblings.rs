@@ -271,7 +271,8 @@ impl SiblingBand {
 }
 
 /// Returns the versions with which a table was measured: the releases and release candidates that its rows name, or
-/// else the version of its directory. Development builds differ from the directory's version by only a few commits.
+/// else the version of its directory. Development builds are ignored, since they differ from the directory's version by
+/// only a few commits.
 fn release((file, sketch): SketchedTable<'_>) -> Vec<&str> {
     let is_released = |name: &&str| Version::from_str(name).is_ok_and(|v| !v.is_dev());
     let named: Vec<&str> =

@@ -12,8 +12,8 @@ use crate::findings::{Explained, Explanation};
 use crate::specs::NEAREST;
 use crate::specs::system::System;
 
-/// Marks the missing keys that a failure in the collector's log or a declared limit of the backend explains. Returns
-/// the explanations that explain at least `least` sampled keys each.
+/// Marks the missing keys that a failure in the collector's log or a declared limit of the system explains. Returns the
+/// explanations that explain at least `least` sampled keys each.
 pub(crate) fn explain(
     comparison: &HoleComparison<'_>,
     grid: &mut KeyGrid,

@@ -43,7 +43,7 @@ pub(crate) struct Deviation {
     /// The logarithm of the point's latency divided by the latency on the line between its neighbours: above 0 for a
     /// slow point. If there are several axes, the smallest deviation counts.
     pub log_ratio: f64,
-    /// The neighbours along each axis on which the point has two.
+    /// The point's neighbours, one entry per axis along which the point has two neighbours.
     pub axes: Vec<AxisNeighbours>,
 }
 
