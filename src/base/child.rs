@@ -16,11 +16,12 @@ use super::interrupt::{Leftover, RemovedOnSignal};
 /// The maximum length in bytes of a line that a child process writes; most lines have a few hundred.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// The maximum number of unread lines of standard error. A process that writes more blocks until lines are read.
+/// The maximum number of lines of standard error that wait unread. If more lines are written, the process is blocked
+/// until some of them are read.
 const ERRORS: usize = 10_000;
 
-/// A started process with its pipes. Dropping it closes the process's input, waits at most one second for its end, and
-/// kills all processes that it started.
+/// A started process with its pipes. When the value is dropped, the process's standard input is closed. At most one
+/// second later, the process and all processes that it started are killed.
 pub(crate) struct Child {
     process: std::process::Child,
     pub requests: Option<ChildStdin>,
@@ -54,7 +55,8 @@ impl Child {
         Ok(Self { process, requests, answers, errors, _removed })
     }
 
-    /// Waits at most one second for the process to end and returns its exit status; `None` if it does not end.
+    /// Waits at most one second for the process to end. Returns the exit status, or `None` if the process is still
+    /// running.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         for _ in 0..20 {
             match self.process.try_wait() {
@@ -125,7 +127,7 @@ pub(crate) struct PythonFolder {
 }
 
 impl PythonFolder {
-    /// Creates the folder, with an empty folder inside in which the program runs.
+    /// Creates a temporary folder with an empty subfolder, in which the program later runs.
     ///
     /// # Errors
     ///

@@ -42,8 +42,7 @@ impl Error {
     }
 }
 
-/// Returns the known name that is spelled most like `name`, in upper or lower case, or `None` if no known name
-/// is similar.
+/// Returns the known name whose spelling is most similar to `name`, ignoring case; `None` if no known name is similar.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let scored = known.into_iter().map(|k| (strsim::jaro_winkler(&name, &k.to_lowercase()), k));
@@ -74,12 +73,11 @@ pub(crate) fn unknown<'a>(
     Error::new(format!("no {what} matches '{name}'"), hint)
 }
 
-/// The reason why a file cannot be used: one line without a full stop. The caller puts the file's name before
-/// it, and the line becomes a finding or an [`Error`].
+/// The reason why a file cannot be used: one line without a full stop and without the file's name. The caller adds the
+/// name and reports the line as a finding or as an [`Error`].
 ///
-/// A type of its own is used instead of a `String`, so that a function's signature shows which text is a failure.
-/// Code that decides by the kind of failure uses an enum instead, such as
-/// [`ReadError`](crate::database::source::ReadError).
+/// Unlike a `String`, this type shows in a signature that the text describes a failure. A function whose callers must
+/// distinguish kinds of failure returns an enum instead, such as [`ReadError`](crate::database::source::ReadError).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Reason(String);
@@ -108,7 +106,8 @@ impl From<Reason> for String {
     }
 }
 
-/// The outcome of a run, from mildest to gravest. If a run has several outcomes, the greatest one counts.
+/// The outcome of a run. The variants are ordered from mildest to gravest; if a run has several outcomes, the gravest
+/// one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// Everything was checked, and no finding fails the run.

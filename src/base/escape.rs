@@ -52,8 +52,8 @@ fn is_noncharacter(c: char) -> bool {
     matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// Escapes a JSON text for display: the same document, with hidden characters and runner commands as `\u`
-/// escapes.
+/// Escapes a JSON text for display. The result is equivalent JSON, in which `\u` escapes replace hidden characters and
+/// break up commands of CI runners.
 pub(crate) fn inert_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -67,9 +67,9 @@ pub(crate) fn inert_json(text: &str) -> String {
     out.replace("##[", "##\\u005b")
 }
 
-/// Builds a file name from names that come from data, joined by `between`. Characters with a meaning for a shell, an
-/// archive or another operating system become `_`, and long names are cut. A name that was changed ends in a digest
-/// of the original.
+/// Builds a file name from several texts, joined by `between`. Characters with a meaning for a shell, an archive or
+/// another operating system become `_`, and long names are cut. A name that was changed in this way ends in a digest of
+/// the original texts.
 pub(crate) fn file_stem(parts: &[&str], between: &str) -> String {
     const LONGEST: usize = 180;
     let whole = parts.join(between);
@@ -83,7 +83,7 @@ pub(crate) fn file_stem(parts: &[&str], between: &str) -> String {
     name
 }
 
-/// A word of a shell command, quoted if it has special characters.
+/// Returns a word of a shell command, in quotes if the word has special characters.
 pub(crate) fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "._+-/=".contains(c)) {
         return word.to_owned();

@@ -97,9 +97,9 @@ pub fn write_whole(path: &Path, text: &[u8]) -> Result<()> {
     Output::new(path, text)?.place()
 }
 
-/// Creates the `folders` and writes all `files`. Each file is written under a temporary name before the first one gets
-/// its final name, so that an error while writing leaves none of them. The target of a link outside of a git repository
-/// is written, not the link. Devices and pipes are written directly.
+/// Creates the `folders` and writes the `files`. All files are first written under temporary names and then renamed, so
+/// a failed write leaves no file behind. A symbolic link outside of a git repository is followed: its target is
+/// replaced, not the link. Devices and pipes are written directly.
 ///
 /// # Errors
 ///
@@ -119,7 +119,7 @@ pub fn write_all(folders: &[PathBuf], files: &[(PathBuf, Vec<u8>)]) -> Result<()
     staged.into_iter().try_for_each(Output::place)
 }
 
-/// An output that the user names, completely written but without its final name yet.
+/// An output that is ready to appear at the path that the user gave.
 pub(super) enum Output<'a> {
     File {
         target: PathBuf,

@@ -16,7 +16,7 @@ use crate::base::interrupt::{Leftover, RemovedOnSignal};
 /// The prefix of temporary files and folders that later get their final names.
 pub(crate) const STAGED: &str = ".perfdb-gate-";
 
-/// A folder that is held open.
+/// An open folder. Files are opened in it by name, and never through a symbolic link.
 #[derive(Debug)]
 pub(super) struct Folder {
     /// The folder's path, for messages and for removing temporary files.
@@ -36,12 +36,13 @@ impl Folder {
         Ok(Self { handle: File::open(path)?, path: path.to_owned() })
     }
 
-    /// Returns a second handle of the folder, with the same lock.
+    /// Returns a second handle of the same open folder. A lock that is taken with one handle holds for both.
     pub(super) fn again(&self) -> io::Result<Self> {
         Ok(Self { handle: self.handle.try_clone()?, path: self.path.clone() })
     }
 
-    /// Opens a folder in this one, and creates it first if `create` is true. `None` if it does not exist.
+    /// Opens a subfolder. If `create` is true, a subfolder that does not exist is created; if it is false, returns
+    /// `None` for it.
     pub(super) fn folder(&self, name: &OsStr, create: bool) -> Result<Option<Self>> {
         let path = self.path.join(name);
         if create {
@@ -115,8 +116,8 @@ impl Folder {
     }
 }
 
-/// Locks a new temporary file or folder, so that sweeps of other runs keep it. Returns false if a sweep
-/// removed it before it was locked.
+/// Locks a new temporary file or folder, so that another run does not remove it as abandoned. Returns false if another
+/// run removed it before it was locked.
 pub(crate) fn lock_staged(staged: &File, path: &Path) -> bool {
     let locked = match staged.try_lock() {
         Ok(()) => true,
@@ -148,9 +149,9 @@ pub(crate) fn unwritten(path: &Path, error: &io::Error) -> Error {
     Error::new(format!("cannot write {}: {why}", path.display()), hint)
 }
 
-/// Returns the top folder of the innermost git repository that contains `path`, and `path` made absolute. The search
-/// goes from the root down and ends at the first symbolic link inside a repository. The top is `None` outside of a
-/// repository.
+/// Returns the top folder of the git repository that contains `path`, and `path` made absolute. The top is `None`
+/// outside of a repository. Of nested repositories, the innermost one counts, but not one that is reached through a
+/// symbolic link inside another repository.
 pub(super) fn top_of(path: &Path) -> (Option<PathBuf>, PathBuf) {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let parts: Vec<Component<'_>> = path.components().collect();
@@ -184,7 +185,8 @@ pub(super) fn check_unlinked(path: &Path) -> Result<()> {
         .map_or(Ok(()), |link| Err(refused(link, "a symbolic link")))
 }
 
-/// Creates the error for a path that is not a real file or folder; `kind` says what it is.
+/// Creates the error for a path that is not a real file or folder. `kind` is what the path is instead, such as `a
+/// symbolic link`.
 pub(super) fn refused(path: &Path, kind: &str) -> Error {
     Error::new(
         format!(

@@ -15,7 +15,7 @@ const DEEPEST: usize = 8;
 /// The kind of text that a pattern matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GlobScope {
-    /// Names: `*` matches any run of characters.
+    /// Names of tables, systems and the like: `*` matches any characters.
     Names,
     /// Paths: `*` matches within one folder, `**` across folders.
     Paths,

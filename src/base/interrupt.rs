@@ -25,7 +25,8 @@ pub(crate) enum Leftover {
     Group(u32),
 }
 
-/// A guard of a temporary file, folder or process: while it exists, a signal that ends the process removes it.
+/// A guard of a temporary file, a temporary folder or a started process group. While the guard exists, a signal that
+/// ends this program also deletes the file or folder, or kills the process group.
 #[derive(Debug)]
 pub(crate) struct RemovedOnSignal(u64);
 
@@ -44,14 +45,15 @@ impl Drop for RemovedOnSignal {
     }
 }
 
-/// A guard: while it exists, the first Ctrl-C asks the job to finish early instead of ending the process. It also
-/// contains the time after which the job starts no further step, if there is a limit.
+/// A guard of a job that can finish early. While the guard exists, the first Ctrl-C only asks the job to finish, and
+/// does not end the process. The value is the job's deadline, after which no further step starts; `None` without a
+/// deadline.
 #[derive(Debug)]
 pub(crate) struct Finishing(Option<Instant>);
 
 impl Finishing {
-    /// Announces that the job checks [`Self::is_over`] between its steps. `limit` is the time after which no further
-    /// step starts.
+    /// Creates the guard of a job that checks [`Self::is_over`] between its steps. `limit` is the time from now until
+    /// the job's deadline; `None` without a deadline.
     pub(crate) fn on_request(limit: Option<Duration>) -> Self {
         FINISHING.fetch_add(1, Ordering::SeqCst);
         Self(limit.and_then(|limit| Instant::now().checked_add(limit)))
@@ -121,7 +123,8 @@ pub fn watch() {
 pub(crate) fn watch() {}
 
 impl Leftover {
-    /// Removes the leftover. If this fails, the next run's sweep of the folder removes it.
+    /// Deletes the temporary file or folder, or kills the process group. A file or folder that cannot be deleted is
+    /// left to the next run.
     #[cfg(unix)]
     fn remove(&self) {
         match self {

@@ -15,7 +15,7 @@ pub(crate) fn quiet_panics<T>(f: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Installs the hook that keeps quiet panics off the terminal. The binary calls this once.
+/// Installs a panic hook that does not print the panics inside [`quiet_panics`]. The binary calls this once.
 pub fn install_panic_hook() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

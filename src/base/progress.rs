@@ -5,7 +5,7 @@ pub trait Progress: Sync {
     /// Reports that `done` of `total` steps, such as judged tables or measured points, are finished.
     fn step(&self, done: usize, total: usize);
 
-    /// Names what is counted from now on, such as the points of a table.
+    /// Starts a new count of steps. The text names what is counted, such as the points of a table.
     fn begin(&self, _: &str) {}
 
     /// Shows a line about the work.

@@ -1,7 +1,7 @@
 //! The place where this program is published.
 
-/// Returns the URL of the program's repository; `None` while the owner in the URL is a placeholder. Anybody could
-/// register an account with the placeholder's name.
+/// Returns the URL of the program's repository; `None` while the URL has the placeholder `OWNER` instead of an
+/// account's name.
 pub(crate) fn repository() -> Option<&'static str> {
     Some(env!("CARGO_PKG_REPOSITORY")).filter(|address| !address.contains("/OWNER/"))
 }

@@ -39,7 +39,7 @@ pub fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(read(path)?).map_err(|e| Error::new(ErrorKind::InvalidData, e))
 }
 
-/// Reads an open file from its position; `path` decides how large it may be.
+/// Reads an open file from its current position to its end. The maximum size depends on the extension of `path`.
 pub(crate) fn read_open(mut file: &File, path: &Path) -> Result<Vec<u8>> {
     let (most, about) = (largest(&path.to_string_lossy()), file.metadata()?);
     if !about.is_file() {

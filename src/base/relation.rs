@@ -13,7 +13,7 @@ use super::words::plural;
 /// `filter` selects breaks the relation.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RowRelation<'a> {
-    /// The rows that are judged; `None` for all rows.
+    /// A condition that selects the judged rows; `None` if all rows are judged.
     pub filter: Option<&'a Expr>,
     /// A condition that must be true; `None` if `equal` is given.
     pub holds: Option<&'a Expr>,
@@ -84,8 +84,8 @@ impl<'a> RowRelation<'a> {
         Ok(open)
     }
 
-    /// Returns for each of `rows` the difference between the two `equal` values that rounding may explain. It is a sum
-    /// over the columns: the change of the difference when the column's value changes by half a unit of its last digit.
+    /// Returns for each of `rows` the maximum difference between the two `equal` values that rounding can cause. Each
+    /// column adds the change of the difference when the column's value changes by half a unit of its last digit.
     fn rounding(
         &self,
         scope: &dyn Scope,
@@ -135,13 +135,13 @@ impl<'a> RowRelation<'a> {
 pub struct Sentence(String);
 
 impl Sentence {
-    /// Returns the names for whose values the sentence has placeholders.
+    /// Returns the names in the sentence's placeholders.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.split('{').skip(1).map(|part| part.split_once('}').map_or(part, |(name, _)| name))
     }
 
-    /// Returns the sentence about the first of several rows, with the number of `rows`. `value` returns the row's value
-    /// of a name as text.
+    /// Returns the sentence with the values of one row, the first of several. The number of `rows` is appended if it is
+    /// more than one. `value` returns the text for a placeholder's name.
     pub(crate) fn of_first(&self, rows: usize, value: impl Fn(&str) -> String) -> String {
         let mut parts = self.0.split('{');
         let mut said = parts.next().unwrap_or_default().to_owned();

@@ -8,7 +8,7 @@ pub(crate) fn least_positive(values: &[f64]) -> Option<f64> {
     values.iter().copied().filter(|value| *value > 0.0).reduce(f64::min)
 }
 
-/// Returns the median; the mean of the two middle values if their number is even, NaN if there are no values.
+/// Returns the median: for an even number of values, the mean of the two middle values; NaN if there are no values.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let sorted = sorted(values);
     match sorted.len() {
@@ -24,8 +24,8 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// Returns the median, which is the upper of the two middle values if their number is even; NaN if there are
-/// no values. The result is one of the values. Takes linear time and reorders the values.
+/// Returns the median: for an even number of values, the larger of the two middle values; NaN if there are no values.
+/// Takes linear time and reorders the values.
 pub fn upper_median(values: &mut [f64]) -> f64 {
     if values.is_empty() {
         return f64::NAN;
@@ -50,21 +50,24 @@ pub struct Interval {
     pub confidence: f64,
 }
 
-/// Returns the rank of the lower end of a median's confidence interval, counted from 1. The upper end has the same
-/// rank, counted from the largest value. `None` if there are too few values for the confidence (5 or fewer at 95 %).
+/// Returns the rank of the lower end of a median's confidence interval among the sorted values, counted from 1. The
+/// upper end has the same rank, counted from the largest value. `None` if there are too few values for the confidence
+/// (5 or fewer at 95 %).
 ///
-/// The interval between two order statistics that inverts the sign test: David and Nagaraja, "Order Statistics" (2003),
-/// section 7.1; Conover, "Practical Nonparametric Statistics" (1999), section 3.2.
+/// The interval inverts the sign test: David and Nagaraja, "Order Statistics" (2003), section 7.1; Conover, "Practical
+/// Nonparametric Statistics" (1999), section 3.2.
 fn rank(count: usize, confidence: f64) -> Option<usize> {
     let signs = Binomial::new(0.5, count as u64).ok()?;
     let outside = (1.0 - confidence) / 2.0;
     (1..=count / 2).rev().find(|rank| signs.cdf(*rank as u64 - 1) <= outside)
 }
 
-/// Returns the confidence interval of the median; `None` if there are too few values. It interpolates between
-/// the two intervals of order statistics whose confidences enclose the requested one: Hettmansperger and
-/// Sheather, "Confidence intervals based on interpolated order statistics", Statistics & Probability Letters
-/// 4 (1986). It is right for symmetric distributions and approximate for others.
+/// Returns a confidence interval of the median; `None` if there are too few values. The interval is interpolated
+/// between two intervals of order statistics, one with more and one with less than the requested confidence. The
+/// confidence is exact for symmetric distributions and approximate for others.
+///
+/// Hettmansperger and Sheather, "Confidence intervals based on interpolated order statistics", Statistics & Probability
+/// Letters 4 (1986).
 pub(crate) fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let (count, rank) = (values.len(), rank(values.len(), confidence)?);
     let sorted = sorted(values);
@@ -83,16 +86,17 @@ pub(crate) fn median_interval(values: &[f64], confidence: f64) -> Option<Interva
     Some(Interval { low: mix(low, inner_low), high: mix(high, inner_high), confidence })
 }
 
-/// Returns a median's standard error: 1.25 × `middle_half` / (1.35 × √`count`), where `middle_half` is the
-/// interquartile range of the values. McGill, Tukey and Larsen, "Variations of Box Plots", The American Statistician 32
-/// (1978). A few outliers do not change it. For a few dozen values it is steadier than the distance of two order
-/// statistics.
+/// Returns the standard error of a median: 1.25 × `middle_half` / (1.35 × √`count`), where `middle_half` is the
+/// interquartile range of the `count` values. A few outliers hardly change the result.
+///
+/// McGill, Tukey and Larsen, "Variations of Box Plots", The American Statistician 32 (1978).
 pub(crate) fn median_error(middle_half: f64, count: usize) -> f64 {
     1.25 * middle_half / (1.35 * (count as f64).sqrt())
 }
 
-/// Returns the quantile of sorted values, interpolated between two values; NaN if there are no values. Hyndman and Fan,
-/// "Sample Quantiles in Statistical Packages", 1996, definition 7.
+/// Returns the quantile of sorted values at `share`, such as 0.25 for the first quartile. The result is interpolated
+/// between two values; NaN if there are no values. Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996,
+/// definition 7.
 pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let at = share * last as f64;
@@ -100,20 +104,21 @@ pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     below + (above - below) * at.fract()
 }
 
-/// Returns the quantile of sorted values by nearest rank, which is one of the values (Hyndman and Fan's
-/// definition 1); `None` if there are no values.
+/// Returns the quantile of sorted values at `share`, such as 0.25 for the first quartile. The result is always one of
+/// the values (nearest rank, Hyndman and Fan's definition 1); `None` if there are no values.
 pub fn nearest_rank(sorted: &[f64], share: f64) -> Option<f64> {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied()
 }
 
-/// Returns the width of the middle half, the third quartile minus the first; NaN if there are no values.
+/// Returns the interquartile range: the third quartile minus the first; NaN if there are no values.
 pub(crate) fn middle_half(values: &[f64]) -> f64 {
     let sorted = sorted(values);
     quantile(&sorted, 0.75) - quantile(&sorted, 0.25)
 }
 
-/// Returns the distance from 0 that a standard normal value does not exceed with this probability.
+/// Returns the number z for which a standard normal value is between −z and z with the given probability: 1.96 for a
+/// probability of 0.95.
 pub(crate) fn normal_within(probability: f64) -> f64 {
     Normal::standard().inverse_cdf(0.5 + probability / 2.0)
 }
@@ -128,12 +133,12 @@ pub(crate) fn at_least(count: usize, of: usize, share: f64) -> f64 {
     }
 }
 
-/// Returns half a unit of the last digit of each value of one column: the maximum error that rounding may have caused.
-/// The result is 0 for a value that is missing or not finite.
+/// Returns for each value of a column half a unit of its last digit: the maximum error of rounding; 0 for a value that
+/// is missing or not finite.
 ///
-/// A column has one writer, which rounds to a fixed number of decimals or of significant digits. Files omit trailing
-/// zeros, so all values are assumed to have the maximum number of decimals and of digits that any value has. The
-/// coarser of these two roundings decides.
+/// All values are assumed to be rounded to the same number of decimals or of significant digits. The number is the
+/// maximum in the column, since files omit trailing zeros. If decimals and significant digits give different errors,
+/// the larger error is returned.
 pub(crate) fn half_units(values: &[Option<f64>]) -> Vec<f64> {
     let finite = || values.iter().flatten().copied().filter(|n| n.is_finite());
     let decimals = finite().map(|n| written(n).0).max().unwrap_or(0);
@@ -146,8 +151,8 @@ pub(crate) fn half_units(values: &[Option<f64>]) -> Vec<f64> {
     values.iter().map(|n| n.filter(|n| n.is_finite()).map_or(0.0, half)).collect()
 }
 
-/// Returns half a unit of the last digit of one value, for columns with several writers. If the file omits trailing
-/// zeros, the result is larger than the maximum error of rounding.
+/// Returns half a unit of the last digit of one value, for columns whose values are not rounded alike. If the file
+/// omits trailing zeros, the result is larger than the maximum error of rounding.
 pub(crate) fn half_unit(value: f64) -> f64 {
     if value.is_finite() { 0.5 * 10f64.powi(-written(value).0) } else { 0.0 }
 }

@@ -15,22 +15,23 @@ use crate::base::files::{Output, sweep};
 use crate::base::folder::{Folder, refused, top_of, unwritten};
 use crate::base::read::read_open;
 
-/// The files below a folder that a user names, inside of a repository or not. Methods take paths that start with
-/// the folder's path.
+/// The files below a folder that a user names. The folder may be inside or outside of a git repository. Paths that are
+/// passed to the methods start with the folder's path.
 #[derive(Debug)]
 pub(crate) struct TreeFiles {
-    /// The folder as the user names it.
+    /// The folder's path as the user wrote it.
     named: PathBuf,
-    /// The top of the repository; outside of one, the deepest folder of `named` that exists.
+    /// The open folder in which paths are looked up: the top of the repository or, outside of repositories, the deepest
+    /// existing folder on the path `named`.
     top: Folder,
-    /// The path from `top` to the folder.
+    /// The path from `top` to the folder `named`.
     prefix: PathBuf,
-    /// Digests of the files that were read, by path; `None` if a file did not exist.
+    /// SHA-256 digests of the files that were read, by path; `None` if a file did not exist.
     read: Mutex<BTreeMap<PathBuf, Option<String>>>,
 }
 
 impl TreeFiles {
-    /// Opens the tree at a root. The root itself may be reached through links.
+    /// Opens the tree of files below `root`. The path `root` itself may lead through symbolic links.
     ///
     /// # Errors
     ///
@@ -40,12 +41,12 @@ impl TreeFiles {
         Ok(Self { named: root.to_owned(), ..Self::at(&real)? })
     }
 
-    /// Opens the tree that contains a folder, which may not exist yet. In a git repository, the folder must not be
-    /// reached through a symbolic link below the repository's top.
+    /// Opens the tree of files below a folder, which may not exist yet. In a git repository, no symbolic link below the
+    /// repository's top may lead to the folder.
     ///
     /// # Errors
     ///
-    /// If the top cannot be opened.
+    /// If the repository's top cannot be opened.
     pub(crate) fn at(folder: &Path) -> Result<Self> {
         let (top, path) = top_of(&folder.join("."));
         let existing = || path.ancestors().find(|f| f.is_dir()).map(Path::to_owned);
@@ -55,8 +56,8 @@ impl TreeFiles {
         Ok(Self { named: folder.to_owned(), top, prefix, read: Mutex::default() })
     }
 
-    /// Waits until no other process has the lock of the tree, and takes it until `self` is dropped. On a file
-    /// system without locks, [`TreeFiles::write`] refuses files that another process wrote.
+    /// Takes the tree's exclusive lock, after other processes have released it. The lock is released when `self` is
+    /// dropped. On a file system without locks, only [`TreeFiles::write`] detects that another process changed a file.
     ///
     /// # Errors
     ///
@@ -102,9 +103,9 @@ impl TreeFiles {
         Ok(self.open(path)?.is_some())
     }
 
-    /// Writes `files` into the tree and creates their folders. The `record`, if given, is another file at a path that
-    /// the user names. Every file is written under a temporary name. Then the record gets its final name, and after it
-    /// the other files. So an error while writing leaves none of them.
+    /// Writes `files` into the tree and creates their folders. `record` is a further file to write, at any path that
+    /// the user names. All files are first written under temporary names and then renamed, the record first. So a
+    /// failed write leaves no file behind.
     ///
     /// # Errors
     ///
@@ -169,7 +170,8 @@ impl TreeFiles {
         folder.map_or(Ok(None), |folder| folder.file(name, OFlags::RDONLY))
     }
 
-    /// Opens the folder of a file, and creates it if it does not exist. Also returns the file's name.
+    /// Opens the parent folder of a file, and creates this folder if it does not exist. Returns the folder and the
+    /// file's name.
     fn place<'p>(&self, path: &'p Path) -> Result<(Folder, &'p OsStr)> {
         let folder = self.folder(path.parent().unwrap_or(path), true)?;
         let folder = folder.ok_or_else(|| unwritten(path, &std::io::ErrorKind::NotFound.into()))?;

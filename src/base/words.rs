@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Joins the first five names for a sentence and counts the rest. An empty name is shown as `''`, and a very
-/// long one is cut.
+/// Joins the first five names and counts the further ones: `a, b, c, d, e and 2 more`. An empty name is shown as `''`,
+/// and a name is cut after 200 characters.
 pub(crate) fn names<'a>(mut all: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 5;
     const LONGEST: usize = 200;
@@ -19,7 +19,7 @@ pub(crate) fn names<'a>(mut all: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Joins the first texts and counts the rest: `a; b; 3 more`.
+/// Joins the first `most` texts and counts the further ones: `a; b; 3 more`.
 pub(crate) fn first_of(all: &[String], most: usize, between: &str) -> String {
     let rest = all.len().saturating_sub(most);
     let more = (rest > 0).then(|| format!("{} more", count(rest)));
@@ -66,7 +66,7 @@ pub(crate) fn count(n: usize) -> String {
     out
 }
 
-/// Formats a count with the singular or plural verb: `1 row has`, `2 rows have`.
+/// Formats a count with its noun and verb in the singular or plural: `1 row has`, `2 rows have`.
 pub(crate) fn plural_verb(n: usize, what: &str, [one, many]: [&str; 2]) -> String {
     format!("{} {}", plural(n, what), if n == 1 { one } else { many })
 }

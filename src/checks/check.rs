@@ -42,9 +42,9 @@ pub enum Check {
     NotPositive,
     /// Values of a row that contradict each other.
     Derived,
-    /// Keys outside of any sweep.
+    /// Key values that no sweep contains, such as negative sizes, and unknown dtypes.
     KeyRange(values::KeyRange),
-    /// Power readings that exceed the limit.
+    /// Power readings above the power limit, and readings that cannot be a power.
     PowerRange(power::PowerMeter),
     /// Power values that cannot be readings of a meter.
     PowerImplausible(power::PowerSigns),
@@ -54,9 +54,9 @@ pub enum Check {
     DuplicateKey(duplicates::Conflict),
     /// Measurements shorter than physics allows.
     SpeedOfLight(bounds::BoundMargins),
-    /// Measurements far above their bound, longer than any machine of the system needs.
+    /// Latencies many times longer than the machine's peak rates explain.
     FarAboveBound(bounds::FarAbove),
-    /// Slices that were measured differently from the rest of their table.
+    /// Slices that were probably measured by another method than the rest of their table.
     SliceImplausible(Box<slices::SliceSigns>),
     /// Tables that repeat the measurements of another table.
     Copied(copies::Copies),
@@ -72,13 +72,13 @@ pub enum Check {
     NoisySlice(noisy::NoiseLimits),
     /// Rows that no machine measured.
     Synthetic(synthetic::SyntheticLimits),
-    /// Models that the planner cannot plan in full.
+    /// Models that the planner refuses here, although it plans them on a similar system.
     Workflows,
     /// A support matrix that the data contradicts.
     SupportMatrix(support::SupportNeeds),
     /// Tables that serve far fewer keys than the same tables of the nearest systems or of other versions.
     Parity(parity::Shares),
-    /// Slices and grid sizes that the nearest systems or other versions have and the table lacks.
+    /// Slices and axis values that the table lacks, although the nearest systems or other versions have them.
     Coverage(holes::HoleSize),
     /// Tables without a sidecar that states their origin.
     SidecarMissing,
@@ -90,25 +90,25 @@ pub enum Check {
     ReuseInvalid,
     /// Declared reuse of tables that may not be reused.
     ReuseForbidden,
-    /// Marker files from before sidecars.
+    /// Marker files such as `INCOMPLETE.txt`, which sidecars have replaced.
     LegacyMarker,
-    /// A file of facts that cannot be read.
+    /// A file in which a database states facts about itself, such as `reuse.yaml`, that cannot be read.
     FactsInvalid,
     /// Waivers past their date.
     WaiverExpired,
-    /// Waivers that match nothing.
+    /// Waivers that match no finding.
     WaiverUnused,
     /// A system YAML that its loader refuses.
     SystemInvalid(systems::SystemFields),
     /// System YAMLs with implausible values.
     SystemSuspicious(systems::FigureChecks),
-    /// Data that a pull request deletes as a whole.
+    /// Systems of which a pull request deletes the YAML or all tables.
     Deleted,
     /// Keys and measurements that are no longer served.
     NoLongerServed(no_longer_served::NoLongerServed),
     /// Slices whose latencies a pull request moves without a new measurement.
     LatencyMoved(moved::MoveLimits),
-    /// Errors that a pull request excuses by changing facts that the database states.
+    /// Errors that disappear because a pull request changes facts that the database states, such as a peak rate.
     Excused(excused::Excuses),
     /// Predicted step times that become errors.
     PredictionLost,
@@ -116,14 +116,14 @@ pub enum Check {
     PredictionMoved(predictions::MovedPredictions),
     /// Tables and versions that the planner cannot load.
     PlannerRefuses,
-    /// Faults of traces: cards, configs, metric files.
+    /// Defects of end-to-end traces: of their workload cards, experiment configs or metric files.
     Trace(TraceCheck),
     /// Rows that fulfil a condition.
     Where(condition::RowCondition),
 }
 
 impl Check {
-    /// The implementation of the check, with its parameters.
+    /// Returns the implementation of the check, with its parameters.
     pub(crate) fn judge(&self) -> &dyn Judge {
         match self {
             Self::Unreadable => &decoding::UnreadableTableCheck,
@@ -180,7 +180,8 @@ impl Check {
         }
     }
 
-    /// Returns true if the check finds rows with an impossible key or latency. Such rows are never looked up.
+    /// Returns true if the check reports rows with an impossible key or latency. The removal of such rows is not a
+    /// loss, since no query reads them.
     pub(crate) fn finds_impossible_rows(&self) -> bool {
         matches!(self, Self::KeyRange(_) | Self::NotFinite | Self::NotPositive)
     }

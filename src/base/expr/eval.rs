@@ -59,8 +59,9 @@ impl ExprNode {
         })
     }
 
-    /// Finds the inputs that must be known: the columns, fields and lookups that neither `IS NULL` nor `coalesce`
-    /// contains. Returns one flag per row for each of these inputs: true if the input is null.
+    /// For each input of the formula, returns one flag per row: true if the input is null in the row. Inputs are
+    /// columns, fields and lookups. An input of `IS NULL` or `coalesce` is left out, since the formula allows it to be
+    /// null.
     pub(super) fn nulls(&self, scope: &dyn Scope) -> Result<Vec<Vals<'static, bool>>, String> {
         let (mut inputs, mut asked) = (BTreeMap::new(), BTreeSet::new());
         self.visit(&mut |node| match node {
@@ -215,10 +216,11 @@ fn case_numbers<'a>(
     result
 }
 
-/// Text values with a common dictionary.
+/// Several text values whose dictionaries are joined to a single one (`dict`).
 struct MergedTexts<'v> {
     dict: Vec<Arc<str>>,
-    /// For each value, its codes and the index in `dict` of its first name; `None` if the value is null.
+    /// For each value: its codes, and the index in `dict` at which the value's own dictionary begins; `None` for a null
+    /// value.
     parts: Vec<Option<(&'v Vals<'v, u32>, u32)>>,
 }
 
@@ -247,7 +249,7 @@ impl<'v> MergedTexts<'v> {
         }
     }
 
-    /// Creates a text value with the merged dictionary. `code` returns the dictionary code of a row.
+    /// Creates a text value with the joined dictionary. `code` returns the code of a row.
     fn rows(self, rows: usize, code: impl Fn(&Self, usize) -> u32) -> Value<'static> {
         let codes: Vec<u32> = (0..rows).map(|row| code(&self, row)).collect();
         Value::Text(Vals::Rows(codes.into()), Cow::Owned(self.dict))
@@ -283,8 +285,8 @@ fn call<'a>(f: Function, args: &'a [ExprNode], scope: &'a dyn Scope) -> Result<V
     }))
 }
 
-/// Returns for each row the first text that is not null (`coalesce`). A column that the table lacks is a null number,
-/// and counts as null.
+/// Evaluates `coalesce` for texts: returns for each row the first text that is not null. A column that the table lacks
+/// counts as null.
 fn first_text(values: &[Value<'_>], rows: usize) -> Result<Value<'static>, String> {
     let texts =
         MergedTexts::new(values).ok_or("coalesce has arguments of text and of another type")?;

@@ -7,9 +7,9 @@ use sqlparser::ast;
 use super::node::{Compare, ExprNode, Function, Math};
 use super::{Lookup, SIDECAR};
 
-/// The maximal number of nodes of a formula; the largest known formula has 60. The limit protects the stack
-/// from long chains of operators. It also bounds the copies that IN, BETWEEN and CASE make of their operand,
-/// which multiply when they are nested.
+/// The maximum number of nodes of a formula; the largest known formula has 60. The limit protects the stack from long
+/// chains of operators. It also bounds nested IN, BETWEEN and CASE, which are expanded to several copies of their
+/// operand.
 const MOST_NODES: usize = 200;
 
 /// Converts sqlparser's syntax tree into an [`ExprNode`], or returns the reason why it is not supported.

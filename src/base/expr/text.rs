@@ -17,7 +17,7 @@ pub(super) fn like(value: Value<'_>, pattern: &str) -> Result<Vals<'static, bool
     }
 }
 
-/// Looks up a number for each text; NaN if it is unknown.
+/// Returns for each text the number that `find` returns; NaN if `find` returns `None`.
 pub(super) fn lookup(
     value: Value<'_>,
     find: impl Fn(&str) -> Option<f64>,
@@ -32,7 +32,7 @@ pub(super) fn lookup(
     }
 }
 
-/// Converts to numbers; a text that is not a number is null.
+/// Parses each text as a number; NaN for a text that is not a number. Truth values become 0 and 1.
 pub(super) fn number(value: Value<'_>) -> Vals<'_, f64> {
     match value {
         Value::Text(codes, dict) => {
@@ -44,7 +44,7 @@ pub(super) fn number(value: Value<'_>) -> Vals<'_, f64> {
     }
 }
 
-/// Returns the part of each text after `first` characters, with at most `count` characters.
+/// Skips the first `first` characters of each text and returns at most `count` of the following characters.
 pub(super) fn part(value: Value<'_>, first: usize, count: usize) -> Result<Value<'_>, String> {
     match value {
         Value::Text(codes, dict) => {
@@ -58,7 +58,8 @@ pub(super) fn part(value: Value<'_>, first: usize, count: usize) -> Result<Value
     }
 }
 
-/// Matches SQL's LIKE: `%` matches any run of characters. `_` is literal, since names are full of it.
+/// Returns true if a text matches a LIKE pattern. `%` stands for any number of characters. Unlike in SQL, `_` stands
+/// only for itself, since many names contain it.
 fn matches(text: &str, pattern: &str) -> bool {
     let mut parts = pattern.split('%');
     let first = parts.next().unwrap_or("");

@@ -12,7 +12,7 @@ pub enum Value<'a> {
     Number(Vals<'a, f64>),
     /// Truth values.
     Bool(Vals<'a, bool>),
-    /// Text: codes into a dictionary, [`NULL_CODE`] where null.
+    /// Texts: an index into the dictionary of texts, or [`NULL_CODE`] for null.
     Text(Vals<'a, u32>, Cow<'a, [Arc<str>]>),
 }
 
@@ -125,7 +125,7 @@ impl<T: Copy> Vals<'_, T> {
     }
 }
 
-/// The source of the values that names in a formula refer to.
+/// Provides the values of the names in a formula: columns, fields and lookups.
 pub trait Scope {
     /// Returns the number of rows in every column.
     fn rows(&self) -> usize {
@@ -135,8 +135,8 @@ pub trait Scope {
     fn column(&self, _name: &str) -> Option<Value<'_>> {
         None
     }
-    /// Returns the column of that name without conversion, or `None` unless it contains whole numbers without
-    /// nulls.
+    /// Returns the column of that name as whole numbers; `None` if the table lacks the column, or if a value is null or
+    /// not a whole number.
     fn whole(&self, _name: &str) -> Option<WholeNumbers<'_>> {
         None
     }
@@ -148,7 +148,8 @@ pub trait Scope {
     fn fields(&self, path: &str) -> Vals<'_, f64> {
         Vals::One(self.field(path).unwrap_or(f64::NAN))
     }
-    /// Returns the number that `function` assigns to a text of a column, or `None` if it is unknown.
+    /// Returns the number that `function` assigns to a text of a column, or `None` if `function` does not know the
+    /// text.
     fn lookup(&self, _function: &Lookup, _text: &str) -> Option<f64> {
         None
     }
@@ -161,7 +162,7 @@ pub enum Lookup {
     Bytes,
     /// `flops(dtype)`: FLOP/s at which the system multiplies the dtype.
     Flops,
-    /// `pinned('native_heads', model)`: a number that the loader's code assigns to a text. The first argument
-    /// names a list of `rules/facts.yaml`.
+    /// `pinned('native_heads', model)`: the number that the list `native_heads` assigns to the model's name. Such lists
+    /// are in `rules/facts.yaml`, copied from the loader's source code.
     Pin(Arc<str>),
 }

@@ -6,15 +6,15 @@ use std::rc::Rc;
 
 use granit_parser::{Event, Parser, ScalarStyle, StrInput};
 
-/// A node of a document, with aliases replaced by the nodes that they name.
+/// A node of a YAML document, with aliases replaced by the nodes that they name.
 #[derive(Debug, Default)]
 pub(super) struct WrittenNode {
     pub(super) kind: NodeKind,
     /// The text of a scalar; empty for lists and maps.
     pub(super) text: String,
-    /// The keys and values of a map, or the items of a list with keys such as `[0]`.
+    /// For a map, its keys and values. For a list, its items, each with its index as the key, such as `[0]`.
     pub(super) children: Vec<(Rc<WrittenNode>, Rc<WrittenNode>)>,
-    /// The tag, such as `!!str`; empty if there is none, or only `!`.
+    /// The node's YAML tag, such as `!!str`; empty if the node has no tag or only `!`.
     pub(super) tag: String,
     /// The node's line in the document, counted from 1.
     pub(super) line: usize,
@@ -33,7 +33,7 @@ pub(super) enum NodeKind {
     Map,
 }
 
-/// The maximum depth of a node that an alias repeats. An alias of a deeper node is read as null.
+/// The maximum number of levels below a node that an alias repeats. An alias of a deeper node is read as null.
 const DEEPEST_ALIAS: usize = 255;
 
 impl WrittenNode {
@@ -43,7 +43,7 @@ impl WrittenNode {
     }
 }
 
-/// The nodes of a document.
+/// The nodes of a YAML document.
 #[derive(Debug, Default)]
 pub(super) struct WrittenDocument {
     /// The top node; `None` if the document is empty.
@@ -56,7 +56,7 @@ pub(super) struct WrittenDocument {
 }
 
 impl WrittenDocument {
-    /// Reads the only document of a text.
+    /// Reads a YAML text that consists of one document.
     pub(super) fn read(text: &str) -> Self {
         let mut document = Self::default();
         document.top = document.node(&mut Parser::new_from_str(text));

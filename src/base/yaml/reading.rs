@@ -5,19 +5,18 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// The value that one YAML reader takes an unquoted text for.
+/// The value that a YAML reader gives to a text without quotes, such as `yes` or `1e3`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Reading {
     Whole(i128),
     Fraction(f64),
-    /// A value that is not a number, or a number whose value does not matter. The text describes it in messages: `a
-    /// date`.
+    /// A value that is not a number, described for messages: `a date`. Also a number in base 60.
     Other(&'static str),
 }
 
 pub(super) const NOTHING: Reading = Reading::Other("nothing");
 pub(super) const TEXT: Reading = Reading::Other("text");
-/// The reading of a number such as `1:30`.
+/// The reading of a number in base 60: YAML 1.1 reads `1:30` as 90.
 pub(super) const BASE_60: Reading = Reading::Other("a number in base 60");
 /// The reading of a text that the reader rejects with an error.
 pub(super) const REFUSED: Reading = Reading::Other("an error");
@@ -36,7 +35,7 @@ impl fmt::Display for Reading {
 }
 
 impl Reading {
-    /// Returns the number, if the text is one.
+    /// Returns the number that was read; `None` if the reading is not a number.
     pub(super) fn number(self) -> Option<f64> {
         match self {
             Self::Whole(number) => Some(number as f64),
@@ -58,7 +57,7 @@ impl Patterns {
         Self(rows.iter().filter_map(|(pattern, read)| Some((regex(pattern)?, *read))).collect())
     }
 
-    /// Returns the value of a plain text.
+    /// Returns the value that the patterns give to a text without quotes.
     pub(super) fn read(&self, text: &str) -> Reading {
         let row = self.0.iter().find(|(pattern, _)| pattern.is_match(text));
         row.map_or(TEXT, |(_, meaning)| meaning(text))

@@ -12,14 +12,15 @@ use super::reading::{
 };
 use crate::base::error::Reason;
 
-/// The fields that the loaders read from a file, with their types.
+/// The fields that the loaders read from a YAML file, with their types.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoaderFields {
-    /// True if the planner's core reads the file, not Python alone.
+    /// True if the planner's core (serde_yaml) reads the file, too; false if only Python reads it.
     #[serde(default)]
     core: bool,
-    /// The types by dotted path, where `*` is any key or item. A question mark after the path allows null.
+    /// The types by the field's dotted path, in which `*` stands for any key or list item. A question mark after the
+    /// path means that the field may be null.
     #[serde(default)]
     fields: BTreeMap<String, LoaderFieldType>,
 }
@@ -29,13 +30,13 @@ pub struct LoaderFields {
 #[serde(rename_all = "lowercase")]
 enum LoaderFieldType {
     F64,
-    /// A number that only the planner's core uses, so that PyYAML's reading of it does not matter.
+    /// A float that only the planner's core uses. PyYAML may read it as another value.
     #[serde(rename = "core f64")]
     CoreF64,
     U64,
     U32,
     Text,
-    /// A text that the core reads before it knows which type it needs.
+    /// A text that serde_yaml parses without knowing that it must be a text. Without quotes, `1.5` becomes a number.
     #[serde(rename = "untyped text")]
     Untyped,
     Map,
@@ -47,12 +48,12 @@ enum LoaderFieldType {
     TextMap,
 }
 
-/// A value that the loaders refuse or read differently.
+/// A value of a YAML file that a loader rejects, or that two loaders read as different values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MisreadValue {
     /// The field's dotted path; empty if the whole file is refused.
     pub path: String,
-    /// The reason, for people.
+    /// The reason why the value is a defect, as text for a message.
     why: String,
 }
 
@@ -71,7 +72,8 @@ const BY_CORE: &str = "the planner's core (YAML 1.2)";
 const BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
 impl LoaderFields {
-    /// Returns the values of a YAML text that its loaders refuse or read differently, in the order of the text.
+    /// Returns the values of a YAML text that a loader rejects, or that two loaders read as different values, in the
+    /// order of the text.
     pub(crate) fn refusals(&self, text: &str) -> Vec<MisreadValue> {
         let mut document = WrittenDocument::read(text);
         let bare = document.bare(text);
@@ -101,11 +103,11 @@ impl LoaderFields {
         found
     }
 
-    /// Returns `read`, the result of parsing `text`, unless a loader refuses or misreads the text.
+    /// Returns the parsed value in `read` if no loader rejects or misreads the `text`.
     ///
     /// # Errors
     ///
-    /// One line with the error of `read`, or else with the values that the loaders refuse or misread.
+    /// One line: the error in `read`, or the values that a loader rejects or misreads.
     pub(crate) fn checked<T>(&self, text: &str, read: Result<T, Reason>) -> Result<T, Reason> {
         let read = read?;
         let refusals: Vec<String> = self.refusals(text).iter().map(ToString::to_string).collect();
@@ -152,7 +154,7 @@ impl LoaderFields {
         }
     }
 
-    /// Returns the type of a field, and true if it may be null.
+    /// Returns the type of the field at a path, and true if the field may be null; `None` if no loader reads the field.
     fn field(&self, path: &[String]) -> Option<(LoaderFieldType, bool)> {
         let is_at = |pattern: &str| {
             let parts = pattern.trim_end_matches('?').split('.');
@@ -165,8 +167,8 @@ impl LoaderFields {
 }
 
 impl LoaderFieldType {
-    /// Returns the reason why the loaders refuse a node or read it differently; `None` if they agree. `core` is true
-    /// if the planner's core reads the file, too.
+    /// Returns the reason why a loader rejects a node, or why the loaders read it as different values; `None` if they
+    /// agree. `core` is true if the planner's core reads the file, too.
     fn fault(self, node: &WrittenNode, core: bool) -> Option<String> {
         let needs = self.needs();
         let keys = match (node.kind, self) {
@@ -181,7 +183,8 @@ impl LoaderFieldType {
         Some(format!("key {why}"))
     }
 
-    /// Returns the reason why the loaders refuse a scalar or read it differently; `None` if they agree.
+    /// Returns the reason why a loader rejects a scalar, or why the loaders read it as different values; `None` if they
+    /// agree.
     fn misread(self, node: &WrittenNode, core: bool) -> Option<String> {
         let (text, needs) = (&node.text, self.needs());
         let read = if core { self.core(node) } else { python(node) };
@@ -230,7 +233,7 @@ impl LoaderFieldType {
         }
     }
 
-    /// Returns the core's reading of a scalar. The core knows the type that it needs.
+    /// Returns the value that the planner's core (serde_yaml) gives to a scalar of this type.
     fn core(self, node: &WrittenNode) -> Reading {
         match (self, node.tag.as_str()) {
             _ if node.kind != NodeKind::Plain => TEXT,
@@ -241,7 +244,8 @@ impl LoaderFieldType {
         }
     }
 
-    /// Returns a spelling that both loaders read alike, if it is clear which value is meant.
+    /// Returns a spelling of the scalar that both loaders read as the same value; `None` if the intended value is not
+    /// clear.
     fn spelling(self, node: &WrittenNode) -> Option<String> {
         let text = &node.text;
         if matches!(self, Self::Text | Self::Untyped) {
@@ -294,7 +298,8 @@ fn python(node: &WrittenNode) -> Reading {
     }
 }
 
-/// Returns the line, counted from 1, of the first tab outside comments, in a text without quoted texts.
+/// Returns the number of the first line with a tab outside comments, counted from 1. In the text `bare`, quoted texts
+/// are already replaced.
 fn tab(bare: &str) -> Option<usize> {
     let lines = bare.replace("\r\n", "\n").replace('\r', "\n");
     let has_tab =
@@ -302,7 +307,8 @@ fn tab(bare: &str) -> Option<usize> {
     lines.lines().position(has_tab).map(|at| at + 1)
 }
 
-/// Returns the first line at the start of a text that is a directive unknown to serde_yaml; `None` if there is none.
+/// Returns the first directive that serde_yaml does not know, such as `%YAML 1.3`, at the start of a text; `None` if
+/// there is none.
 fn foreign_directive(text: &str) -> Option<&str> {
     let known = ["%YAML 1.1", "%YAML 1.2", "%TAG "];
     let mut head = text.lines().take_while(|l| l.is_empty() || l.starts_with(['%', '#']));

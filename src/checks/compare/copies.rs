@@ -28,11 +28,11 @@ pub struct Copies {
 /// The evidence that one of two tables is a copy of the other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct EqualPoints {
-    /// The number of shared points.
+    /// The number of points that both tables have.
     common: usize,
     /// The number of common points at which the second table's latency is `factor` times the first table's.
     equal: usize,
-    /// The second table's latencies divided by the first's: 1 for a plain copy.
+    /// The ratio of the second table's latencies to the first table's: 1 if the second table is an exact copy.
     factor: f64,
 }
 
@@ -43,7 +43,7 @@ const SAME_FACTOR: f64 = 1e-9;
 /// The number of common points that are compared first; most pairs of tables are rejected by them.
 const SAMPLE: usize = 64;
 
-/// The number of common points whose latency ratio is tried as the factor between two tables.
+/// The number of common points whose latency ratios are tried as the constant factor between two tables.
 const TRIED: usize = 16;
 
 impl Judge for Copies {
@@ -51,8 +51,9 @@ impl Judge for Copies {
         CheckInputs::of(&[Input::Peers])
     }
 
-    /// Returns findings on groups of tables that contain the same measurements. A finding is on the table whose rows
-    /// name another device, framework or version than its place. If no rows do, it is on the table that was added last.
+    /// Reports groups of tables that contain the same measurements. Each finding is on the copy: the table whose rows
+    /// name another device, framework or version than the table's directory. If no table has such rows, the table that
+    /// was added last counts as the copy.
     fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
         // A table with fewer points than a copy must share is not a copy, and there may be many such tables.
         let tables = at.sketched().filter(|(_, sketch)| sketch.points.len() >= self.points);
@@ -144,8 +145,8 @@ impl Copies {
         each.chain(of(&old)).collect()
     }
 
-    /// Returns the finding on the table `copy`. The most original table among `others` that is equal to it is named as
-    /// its origin; `None` if no table is equal to it.
+    /// Returns the finding on the table `copy`. It names the table that was copied: of the tables in `others` that are
+    /// equal to `copy`, the most original one. `None` if no table in `others` is equal to `copy`.
     fn of_copy(
         &self,
         rule: RuleHead<'_>,
@@ -169,13 +170,14 @@ impl Copies {
 }
 
 /// Returns the rank of a table among equal tables; the table with the smallest rank is the most original. The first
-/// part of the rank counts the names in the table's rows that contradict its place. The second part is true if a pull
-/// request adds the table or changes most of it.
+/// part of the rank counts the names in the rows that contradict the table's system, backend or version. The second
+/// part is true if a pull request adds the table or changes most of it.
 fn originality(at: &CrossContext<'_>, file: &TableFile) -> (usize, bool) {
     (at.reread.origin_mismatches(file), at.remade(file))
 }
 
-/// Names a copy's origin by system, backend and version, which are the same in every layout.
+/// Returns the system, backend and version of the table that was copied, such as `h100_sxm/vllm/0.24.0`. This text does
+/// not depend on the layout of the database's files.
 fn place_of(file: &TableFile) -> String {
     let place = &file.place;
     [place.system.as_str(), &place.backend, &place.version].join("/")

@@ -8,8 +8,8 @@ use crate::checks::compare::sketch::{Sketch, SketchedTable};
 use crate::checks::context::CrossContext;
 use crate::database::catalog::TableFile;
 
-/// Returns true if two tables of one name may have the same measurements: one is declared to reuse the other, or both
-/// are one table in two layouts.
+/// Returns true if two tables with the same name may contain the same measurements: one is declared to reuse the other,
+/// or they are the same table in two layouts of the database.
 pub(super) fn excused(at: &CrossContext<'_>, a: &TableFile, b: &TableFile) -> bool {
     let (table, a, b) = (&a.table, &a.place, &b.place);
     if (&a.system, &a.backend) != (&b.system, &b.backend) {
@@ -20,8 +20,9 @@ pub(super) fn excused(at: &CrossContext<'_>, a: &TableFile, b: &TableFile) -> bo
         || at.donors(b, table).contains(&a.version.as_str())
 }
 
-/// Returns the groups of two or more tables that are `alike`, except pairs that are [`excused`]. At least one table of
-/// a group is judged. A group lists its tables' indices in ascending order; groups are sorted by their first index.
+/// Groups tables: two tables belong together if `alike` returns true for them and they are not [`excused`]. Returns the
+/// groups of at least two tables with at least one judged table, sorted by their first index. A group lists its tables'
+/// indices in ascending order.
 pub(super) fn groups(
     at: &CrossContext<'_>,
     tables: &[SketchedTable<'_>],

@@ -32,8 +32,8 @@ const LISTED: usize = 20;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "LostKeys")]
 pub struct NoLongerServed {
-    /// A slice counts only if it loses at least this many points inside its sweeps. Its interpolation is wrong only if
-    /// at least this many lost points differ from it.
+    /// A slice is reported only if it loses at least this many points inside its sweeps. Its interpolation counts as
+    /// wrong only if the interpolated latencies differ from at least this many lost ones.
     keys: u64,
 }
 
@@ -56,14 +56,14 @@ impl Judge for NoLongerServed {
 struct Loss<'a> {
     /// The changed tables that lose keys or measurements.
     changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
-    /// The keys that no query reaches any more. Keys lost to queries for the current version are one entry, and keys
-    /// lost to queries for any version are another one.
+    /// The lost keys, in up to two entries: keys that queries for the current version no longer reach, and keys that no
+    /// query reaches any more.
     unserved: Vec<&'a Unserved>,
 }
 
 impl<'a> Loss<'a> {
-    /// Returns the losses by system, backend and table. A system without any remaining table is left out, since another
-    /// rule reports it.
+    /// Returns the losses by system, backend and table. A system without any remaining table is left out, since the
+    /// rule `data-deleted` reports it.
     fn all(at: &ChangeContext<'a>) -> BTreeMap<(&'a str, &'a str, &'a str), Self> {
         let tables = &at.head.catalog.tables;
         let systems: BTreeSet<&str> = tables.iter().map(|t| t.place.system.as_str()).collect();
@@ -154,13 +154,13 @@ impl<'a> Loss<'a> {
         unmeasured
     }
 
-    /// Sums a number of lost keys or shapes, which `number` returns, over all versions.
+    /// Sums a count of lost keys or shapes over all entries of `unserved`. `number` returns the count of one entry.
     fn sum(&self, number: fn(&Unserved) -> u64) -> u64 {
         self.unserved.iter().map(|unserved| number(unserved)).sum()
     }
 
-    /// Returns the severity of the finding. `is_more` is true if measurements are lost, or points that cannot be
-    /// interpolated well.
+    /// Returns the severity of the finding. `is_more` is true if keys lose measurements, or if interpolation cannot
+    /// replace the lost points.
     fn severity(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>, is_more: bool) -> Severity {
         let is_whole = self.unserved.iter().any(|unserved| unserved.whole_slices > 0);
         let is_lost = self.sum(Unserved::shapes) + self.sum(Unserved::shorter_sweeps) > 0;
@@ -173,7 +173,7 @@ impl<'a> Loss<'a> {
         }
     }
 
-    /// Returns true if models read the table, and its version that is current in the base loses keys.
+    /// Returns true if models read the table, and if the version that was current before the pull request loses keys.
     fn is_needed(&self, at: &ChangeContext<'_>) -> bool {
         let Some((first, _)) = self.changes.first() else { return false };
         if !at.base.specs.tables.get(&first.table).is_some_and(|spec| spec.is_read_by_models) {
@@ -191,8 +191,8 @@ impl<'a> Loss<'a> {
 }
 
 impl NoLongerServed {
-    /// Describes the slices that lose most of their points inside sweeps, and the slices whose lost points the planner
-    /// interpolates wrongly; `None` without such slices.
+    /// Describes the slices that lose most of the points inside their sweeps, and the slices for which interpolation
+    /// gives other latencies than the lost ones; `None` without such slices.
     fn missed(&self, unserved: &Unserved) -> Option<String> {
         let slices = || unserved.slices.iter().filter(|(_, lost)| lost.inner >= self.keys);
         let hollow: Vec<_> = slices().filter(|(_, lost)| lost.inner > lost.remaining).collect();

@@ -30,7 +30,8 @@ use crate::findings::{Finding, Hits, SliceEvidence, wholes};
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoiseLimits {
-    /// A point is disturbed if it deviates from its neighbours by at least this factor, in the ratio to other tables.
+    /// A point is disturbed if it deviates from its neighbours by at least this factor, after division by another
+    /// table's latencies.
     disturbed: f64,
     /// The minimum latency in ms of a compared point. At shorter latencies, the timer explains much of a deviation.
     floor_ms: f64,
@@ -42,8 +43,9 @@ pub struct NoiseLimits {
     points: u32,
     /// A noisy slice has at least this share of disturbed points among its compared points.
     share: f64,
-    /// The minimum median distance of a rough slice's points from the line between their neighbours. It is the
-    /// logarithm of a factor, in the ratio to the smoothest other table. Few slices reach it.
+    /// A slice is rough if the median distance of its points from the line between their neighbours is at least this
+    /// limit, the logarithm of a factor. Latencies are divided by those of the other table that makes the distance
+    /// smallest.
     roughness: f64,
     /// At least this many other tables must show that the slice is rough.
     references: usize,
@@ -51,7 +53,7 @@ pub struct NoiseLimits {
     zigzag: ZigzagLimits,
 }
 
-/// Limits for zigzags: successive points are on alternate sides of the line between their neighbours.
+/// Limits for zigzags, in which successive points are alternately above and below the line between their neighbours.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ZigzagLimits {
@@ -60,9 +62,9 @@ struct ZigzagLimits {
     /// The minimum median distance of a zigzag's points from the line between their neighbours, as the logarithm of a
     /// factor.
     distance: f64,
-    /// The minimum and the maximum share of a zigzag's points that are on the other side of the line than the point
-    /// before. By chance, the share is two thirds. A larger share than the maximum means that every other size takes
-    /// longer, as with a kernel that pads.
+    /// The minimum and the maximum share of a zigzag's points that are on the opposite side of the line from the point
+    /// before. By chance, the share is two thirds. A share above the maximum means that every other size takes longer,
+    /// as with a kernel that pads.
     flips: [f64; 2],
 }
 
@@ -126,13 +128,13 @@ impl Judge for NoiseLimits {
 /// The points of a slice along an axis, compared with the line between their neighbours.
 struct Zigzag<'a> {
     axis: &'a str,
-    /// A row of the slice.
+    /// The row of one point of the slice, whose key names the slice.
     row: usize,
     /// The number of points with two neighbours.
     points: usize,
     /// The median distance of the points from the line between their neighbours, as the logarithm of a factor.
     distance: f64,
-    /// The share of points that are on the other side of the line than the point before.
+    /// The share of points that are on the opposite side of the line from the point before.
     flips: f64,
 }
 
@@ -195,8 +197,8 @@ impl<'a> Zigzag<'a> {
 }
 
 impl ZigzagLimits {
-    /// Returns the smallest zigzag of a slice over its axes; `None` unless the slice zigzags along every axis that has
-    /// enough points.
+    /// Returns a slice's zigzag with the smallest distance over the axes; `None` unless the slice zigzags along every
+    /// axis that has enough points.
     fn least<'a>(self, along: Vec<Zigzag<'a>>) -> Option<Zigzag<'a>> {
         let [least, most] = self.flips;
         let is_noise = |zigzag: &Zigzag<'_>| {
@@ -212,7 +214,7 @@ impl ZigzagLimits {
 }
 
 impl NoiseLimits {
-    /// Counts the disturbed points of a slice; `None` if they are not too many.
+    /// Returns the number of disturbed points of a slice if there are too many; `None` otherwise.
     fn spiked(
         &self,
         all: &CurveScores,
@@ -243,7 +245,7 @@ impl NoiseLimits {
         is_noisy.then_some(alone)
     }
 
-    /// The roughness of a slice if it is too rough; `None` otherwise.
+    /// Returns the roughness of a slice if it is too rough; `None` otherwise.
     fn rough(&self, scores: &TableScores, slice: u32) -> Option<RoughSlice> {
         let of_slice = |r: &&Roughness| r.slice == slice && r.median >= self.roughness;
         let beside = scores.roughness.iter().find(of_slice);

@@ -20,17 +20,18 @@ use crate::specs::Filling;
 pub struct Shares {
     /// A table lacks rows if it serves less than this share of the keys that every reference has.
     few: f64,
-    /// A table to which the loader adds no rows is a stub, which is an error, if it has less than this share of the
-    /// keys that every reference has.
+    /// A table is a stub, which is an error, if the loader adds no rows of other files to it and it has less than this
+    /// share of the keys that every reference has.
     stub: f64,
     /// A slice is judged only if every reference has at least this many of its sampled points.
     points: usize,
-    /// Limits for the number of a table's own keys. Other files that are served with the table do not count.
+    /// Limits for the number of keys in the table's own file. Other files from which the loader serves the table do not
+    /// count.
     own: StubSize,
 }
 
-/// A table's own number of keys, the sketches from which its keys are served, and the name and sketches of each
-/// reference.
+/// The input of the comparison of a table with its references. `own` is the number of keys in the table's own file.
+/// `served` contains the sketches of all files from which the loader serves the table's keys.
 struct ParityCase<'a> {
     own: usize,
     served: Vec<&'a Sketch>,
@@ -120,8 +121,8 @@ impl Shares {
         Some(finding)
     }
 
-    /// The slices for which the table serves less than the share `few` of the keys that every reference serves.
-    /// Slices that are missing altogether are reported by the rule coverage-hole.
+    /// Returns the slices of which the table serves less than the share `few` of the keys that every reference serves.
+    /// Slices that are missing altogether are left out, since the rule coverage-hole reports them.
     fn thin<'a>(&self, case: &ParityCase<'a>) -> Vec<ThinSlice<'a>> {
         let sketches = case.references.iter().flat_map(|(_, s)| s).chain(&case.served);
         let end = sketches.map(|s| s.end).min().unwrap_or(0);
@@ -147,9 +148,10 @@ impl std::fmt::Display for ThinSlice<'_> {
 }
 
 impl<'a> ParityCase<'a> {
-    /// Collects the keys that are served for a table and for its references. The references are
-    /// the tables of other systems of the same GPU generation, at the same version. If there are none, the table's other
-    /// versions are the references, unless the loader fills the table from other versions. `None` if the table has no keys or no references.
+    /// Collects the keys that are served for a table and for its references. The references are the tables of other
+    /// systems of the same GPU generation, at the same version. Without such tables, the table's other versions are the
+    /// references, unless the loader fills the table from other versions. `None` if the table has no keys or no
+    /// references.
     fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
         let spec = at.state.specs.tables.get(&file.table)?;
         let editions = at.shelf.editions(file)?;

@@ -23,8 +23,8 @@ pub(crate) enum Kinship {
 }
 
 impl Kinship {
-    /// Returns the kinship of two places, given whether they have the same system, backend and version; `None` for the
-    /// same place.
+    /// Returns the kinship of two tables, given whether they have the same system, the same backend and the same
+    /// version; `None` if they have all three in common.
     fn sharing([system, backend, version]: [bool; 3]) -> Option<Self> {
         match (system, backend) {
             (true, true) => (!version).then_some(Self::Version),
@@ -35,18 +35,18 @@ impl Kinship {
     }
 }
 
-/// The tables of a name, or of all names.
+/// Tables that can be compared with each other: the tables of one name, or all tables.
 #[derive(Default)]
 pub struct Peers<'a> {
     /// All tables, readable or not.
     pub files: &'a [&'a TableFile],
     /// The readable tables in the catalog's order.
     pub tables: Vec<SketchedTable<'a>>,
-    /// The numbers of each readable table's system, backend and version, as `numbers` assigns them.
+    /// The numbers of each readable table's system, backend and version; `numbers` contains the number of each name.
     places: Vec<[usize; 3]>,
-    /// The number of each name of a system, backend or version. Numbers are faster to compare than texts.
+    /// A different number for each name of a system, backend or version. Numbers are faster to compare than names.
     numbers: HashMap<&'a str, usize>,
-    /// The generation of each system, by its name.
+    /// The GPU generation of each system, by the system's name.
     generations: HashMap<&'a str, &'a str>,
     /// The tables that have a slice, by slice: the table's index in `tables`, and the slice's index in the table's
     /// sketch.
@@ -54,7 +54,7 @@ pub struct Peers<'a> {
 }
 
 impl<'a> Peers<'a> {
-    /// Collects the peers among `files` of a state. Tables without a sketch are not readable.
+    /// Collects the peers among the table files `files` of a database. Tables without a sketch count as not readable.
     pub(crate) fn new(
         state: State<'a>,
         sketches: &'a Sketches,
@@ -87,12 +87,13 @@ impl<'a> Peers<'a> {
         Self { tables, places, numbers, ..Self::default() }
     }
 
-    /// Returns the generation of a system with readable tables.
+    /// Returns the GPU generation of a system that has readable tables; `None` if it is not known.
     pub(crate) fn generation(&self, system: &str) -> Option<&'a str> {
         self.generations.get(system).copied()
     }
 
-    /// The kinship of each readable table with `file`, in the order of `tables`; `None` for the same place.
+    /// Returns the kinship of each readable table with `file`, in the order of `tables`; `None` for a table of the same
+    /// system, backend and version.
     pub(crate) fn kinships(&self, file: &TableFile) -> impl Iterator<Item = Option<Kinship>> {
         // A name without a readable table gets a number that none has.
         let number = |part| self.numbers.get(part).copied().unwrap_or(usize::MAX);
@@ -101,7 +102,7 @@ impl<'a> Peers<'a> {
         places.map(move |[s, b, v]| Kinship::sharing([*s == system, *b == backend, *v == version]))
     }
 
-    /// The readable tables at other places than `file`, with their kinship.
+    /// Returns the readable tables of another system, backend or version than `file`, each with its kinship.
     pub(crate) fn elsewhere(
         &self,
         file: &TableFile,
@@ -110,8 +111,9 @@ impl<'a> Peers<'a> {
         tables.filter_map(|(one, kinship)| Some((kinship?, *one)))
     }
 
-    /// Returns the readable tables at other places, sorted by kinship and then by how close their number of keys is to
-    /// the table's.
+    /// Returns the readable tables of another system, backend or version than a table, each with its kinship. The
+    /// tables are sorted by kinship. Within a kinship, tables whose number of keys is nearest to the table's come
+    /// first.
     pub(crate) fn nearest(
         &self,
         (file, own): SketchedTable<'_>,
@@ -131,7 +133,7 @@ impl<'a> Peers<'a> {
     }
 }
 
-/// The texts that identify a place: system, backend and version.
+/// Returns the system, backend and version of a table's place in the database.
 fn parts(place: &Place) -> [&str; 3] {
     [&place.system, &place.backend, &place.version]
 }

@@ -15,7 +15,7 @@ use crate::base::words::{Figure, plural_verb};
 use crate::checks::{CheckInputs, CrossContext, Input, Judge, Judged, RuleHead};
 use crate::findings::{Finding, Severity, SliceEvidence, wholes};
 
-/// The name of the reference that consists of the other systems of a generation.
+/// The name of a reference that stands for all other systems of the same GPU generation.
 pub(crate) const NEARBY: &str = "other systems";
 
 /// Limits for a slice to be slow compared with its references. Each ratio is the slice's latency divided by the
@@ -32,11 +32,11 @@ pub struct SiblingBand {
     backends: f64,
     /// A slice is slow compared with other versions of its backend if the ratio is above this limit.
     versions: f64,
-    /// A slice is slow compared with the same version on other systems if the ratio, divided by the ratio of the
-    /// machines, is above this limit.
+    /// A slice is slow compared with the same version on other systems if the ratio is above this limit. The ratio is
+    /// first divided by the speed ratio of the two machines, which is measured with other backends.
     systems: f64,
-    /// A slice's ratio to the other backends is divided by the same ratio on other systems. If the result is at most
-    /// this limit, the backend is slow everywhere and the slice is not reported.
+    /// A slice is reported only if its ratio to the other backends is more than this many times the same ratio on other
+    /// systems. Otherwise the backend is slow on every system.
     recurs: f64,
     /// Values of `kernel_source` that do not state which kernel ran.
     unnamed: Vec<String>,
@@ -45,8 +45,8 @@ pub struct SiblingBand {
     families: Vec<Vec<String>>,
 }
 
-/// The ratios of a slice by the reference's name. Another backend has its own name, other versions of the slice's
-/// backend have that backend's name, and other systems have the name [`NEARBY`].
+/// The latency ratios of a slice by the name of the reference. The name is that of another backend, that of the slice's
+/// own backend for its other versions, or [`NEARBY`] for other systems.
 type RatiosByReference<'a> = BTreeMap<&'a str, f64>;
 
 impl Judge for SiblingBand {
@@ -116,12 +116,14 @@ impl SiblingBand {
         ratios.len() >= self.references && 2 * slow > ratios.len()
     }
 
-    /// Returns true if a slice is about as fast as the same version on other systems, relative to the machines.
+    /// Returns true if a slice is about as fast as the same version on other systems. The different speeds of the
+    /// machines are already taken into account.
     fn is_level(&self, ratios: &RatiosByReference<'_>) -> bool {
         ratios.get(NEARBY).is_some_and(|ratio| times_off(*ratio) <= self.systems)
     }
 
-    /// The ratios of a table's slices to their references. A ratio is the median over the tables of the reference.
+    /// Returns the latency ratios of a table's slices to their references. If a reference consists of several tables,
+    /// the ratio is the median over these tables.
     fn references<'a>(
         &self,
         at: &CrossContext<'a>,
@@ -159,8 +161,8 @@ impl SiblingBand {
         all.into_iter().map(|(slice, by_name)| (slice, medians(by_name))).collect()
     }
 
-    /// Returns the latency ratio of two tables' machines by slice: the median over those versions of other backends
-    /// that both machines have.
+    /// Returns for each slice the speed ratio of two tables' machines: the median latency ratio of tables of other
+    /// backends, over the versions that both machines have.
     fn machines<'a>(
         &self,
         at: &CrossContext<'a>,
@@ -188,9 +190,9 @@ impl SiblingBand {
         all.into_iter().map(|(slice, mut ratios)| (slice, upper_median(&mut ratios))).collect()
     }
 
-    /// Returns a slice's ratio to the other backends, divided by the same ratio of its backend on other systems.
-    /// Systems of the same generation are used if possible, otherwise the remaining systems. `None` if no system can be
-    /// compared.
+    /// Returns how many times larger a slice's ratio to the other backends is than the same ratio on other systems.
+    /// Systems of the same generation are used if any can be compared, otherwise systems of other generations. `None`
+    /// if no system can be compared.
     fn over_elsewhere(
         &self,
         at: &CrossContext<'_>,
@@ -205,8 +207,9 @@ impl SiblingBand {
         over(&near).or_else(|| over(&far))
     }
 
-    /// Returns a slice's ratio to the other backends, divided by the same ratio of the tables `kin`, which are of the
-    /// same backend on other systems. The result is the median over these systems; `None` if no system can be compared.
+    /// Returns how many times larger a slice's ratio to the other backends is than the same ratio on the systems of the
+    /// tables `kin`, which are of the same backend. The result is the median over these systems; `None` if no system
+    /// can be compared.
     fn over_kin(
         &self,
         at: &CrossContext<'_>,
@@ -234,8 +237,8 @@ impl SiblingBand {
         (!over.is_empty()).then(|| upper_median(&mut over))
     }
 
-    /// Returns the median latency ratio of two tables at their common points, by slice. Slices for which the tables
-    /// name different kernels are left out.
+    /// Returns for each slice the median ratio of the latencies of `a` to those of `b` at the common points. Slices
+    /// with too few common points are left out, and slices for which the tables name different kernels.
     fn ratios<'a>(&self, a: SketchedTable<'a>, b: SketchedTable<'_>) -> Vec<(&'a Slice, f64)> {
         let mut by_slice = a.1.room_by_slice::<f64>();
         for (a, b) in a.1.common(b.1).filter(|(a, b)| a.latency > 0.0 && b.latency > 0.0) {
@@ -268,7 +271,8 @@ impl SiblingBand {
 }
 
 /// Returns the versions with which a table was measured: the releases and release candidates that its rows name, or
-/// else the version of its directory. Development builds differ from the directory's version by only a few commits.
+/// else the version of its directory. Development builds are ignored, since they differ from the directory's version by
+/// only a few commits.
 fn release((file, sketch): SketchedTable<'_>) -> Vec<&str> {
     let is_released = |name: &&str| Version::from_str(name).is_ok_and(|v| !v.is_dev());
     let named: Vec<&str> =

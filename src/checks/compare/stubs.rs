@@ -29,7 +29,7 @@ pub(crate) struct StubSize {
     tenth: f64,
     /// At least this many other tables are needed to judge a table.
     tables: usize,
-    /// A table is an addition if earlier versions lack at least this share of its keys.
+    /// A table counts as an addition, and not as a stub, if earlier versions lack at least this share of its keys.
     addition: f64,
 }
 
@@ -43,7 +43,7 @@ struct Stub<'a> {
 }
 
 impl StubSize {
-    /// Returns a finding on the stubs of a table; `None` if it has none.
+    /// Returns a finding on the stubs of a table; `None` if the table has no stubs.
     pub(crate) fn finding(
         &self,
         rule: RuleHead<'_>,
@@ -110,8 +110,9 @@ impl StubSize {
         Some(finding)
     }
 
-    /// Returns true if one of the tables that `near` marks is also small compared with the tables that `others` marks.
-    /// Then machines of this kind have a small plan, and the table is not a stub.
+    /// Returns true if a similar table also has few keys compared with other tables. Then machines of this kind are
+    /// measured with a small plan, and the table is not a stub. `near` marks the similar tables and `others` the other
+    /// tables, with one flag per readable table.
     fn is_small_plan(&self, at: &CrossContext<'_>, near: &[bool], others: &[bool]) -> bool {
         if !near.contains(&true) {
             return false;
@@ -121,8 +122,8 @@ impl StubSize {
         sizes(at, near).any(|keys| (keys as f64) < self.median * median)
     }
 
-    /// Returns the table if it is a stub compared with the tables that `others` marks. Otherwise returns the table's
-    /// slices that are stubs. Additions are left out.
+    /// Returns the stubs of a table: the table itself if it is a stub, otherwise its slices that are stubs. The table
+    /// is compared with the readable tables whose flag in `others` is true. Additions are left out.
     fn stubs<'t>(
         &self,
         at: &CrossContext<'_>,
@@ -186,7 +187,7 @@ impl StubSize {
     }
 }
 
-/// The numbers of keys of the readable tables that `chosen` marks.
+/// Returns the number of keys of each readable table whose flag in `chosen` is true.
 fn sizes(at: &CrossContext<'_>, chosen: &[bool]) -> impl Iterator<Item = usize> {
     let tables = at.peers.tables.iter().zip(chosen);
     tables.filter(|(_, is_chosen)| **is_chosen).map(|((_, sketch), _)| sketch.keys)

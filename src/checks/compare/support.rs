@@ -90,7 +90,7 @@ impl Judge for SupportNeeds {
     }
 }
 
-/// Returns one finding with all contradictions; `None` without any.
+/// Returns one finding with all contradictions; `None` if there are no contradictions.
 fn told(
     severity: Severity,
     rule: &str,
@@ -110,7 +110,8 @@ fn told(
 }
 
 impl SupportNeeds {
-    /// Finds lines of the matrix that say PASS from silicon although the tables that they need are not served.
+    /// Finds lines of the support matrix that claim support by measured data (PASS from silicon) although the tables
+    /// that the model needs are not served.
     fn without_tables(&self, case: &MatrixCase<'_>) -> Result<Vec<MatrixContradiction>, ExprError> {
         // The needed tables depend only on the architecture, and many models of a matrix have the same one.
         let mut models: BTreeMap<(Release<'_>, &str), BTreeSet<&str>> = BTreeMap::new();
@@ -161,7 +162,7 @@ impl TableNeed {
     }
 }
 
-/// Returns true if a system is judged as a whole. If only a part of it is judged, nothing can be reported as missing.
+/// Returns true if all tables of a system are judged. Otherwise, nothing can be reported as missing on the system.
 fn whole(at: &CrossContext<'_>, system: &str) -> bool {
     match at.history {
         Some(history) => history.systems.contains(system),
@@ -193,7 +194,8 @@ impl<'a> MatrixCase<'a> {
         self.matrix.claims.iter().filter(|c| c.silicon)
     }
 
-    /// Finds versions without data for which lines of the matrix say PASS from silicon.
+    /// Finds versions without data for which lines of the support matrix claim support by measured data (PASS from
+    /// silicon).
     fn without_data(&self) -> Vec<MatrixContradiction> {
         let mut absent: BTreeMap<Release<'_>, usize> = BTreeMap::new();
         for claim in self.silicon().filter(|c| !self.there.contains(&release(c))) {
@@ -267,7 +269,7 @@ impl<'a> MatrixCase<'a> {
                 && tables.iter().any(|file| self.is_lent(file, table, backend))
     }
 
-    /// Returns true if a file of another backend is lent to `backend` as its table.
+    /// Returns true if `file` is a table of another backend that `backend` may use as its own table named `table`.
     fn is_lent(&self, file: &TableFile, table: &str, backend: &str) -> bool {
         let from = &file.place.backend;
         file.table == table

@@ -11,12 +11,13 @@ use crate::checks::compare::series::{
     AxisPoints, DeviatingPoint, KeyLatencies, KeyPoint, TableCurve, smaller_deviation,
 };
 
-/// A point's deviation from its neighbours in the ratio to the references, combined over all groups of references.
+/// How far other tables (references) confirm that a point deviates from its neighbours. All latencies are divided by
+/// the reference's latencies at the same keys, so that steps of the kernel cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct ReferenceEvidence {
-    /// The logarithm of the factor by which the point is slower than its neighbours, in the ratio to the references;
-    /// negative if it is faster. The smallest deviation of all groups counts. It is 0 if it is below the rule's limit,
-    /// or has another sign than in the table itself.
+    /// The logarithm of the factor by which the point is slower than its neighbours, after division by a reference's
+    /// latencies; negative if the point is faster. The smallest deviation over the groups of references counts. It is 0
+    /// if it is too small, or if the point deviates in the opposite direction in its own table.
     pub score: f64,
     /// Number of independent groups of references that have the point.
     pub groups: usize,
@@ -30,12 +31,12 @@ impl ReferenceEvidence {
     }
 }
 
-/// A point off the line between its neighbours (a deviating point), as it is compared with references.
+/// A deviating point (a point off the line between its neighbours), as input of the comparison with references.
 pub(crate) struct ComparedDeviation<'a> {
     pub point: KeyPoint,
     /// True if the point is slow, false if it is fast.
     pub slow: bool,
-    /// The minimum factor by which the point must deviate in the ratio to a reference to count as evidence.
+    /// The minimum factor by which the point must still deviate after division by a reference's latencies.
     pub least: f64,
     /// The point's neighbours along each axis.
     pub neighbours: &'a [AxisPoints],
@@ -53,15 +54,15 @@ impl<'a> ComparedDeviation<'a> {
     }
 }
 
-/// Returns the evidence of groups of references on a point.
+/// Returns how far groups of references confirm that a point deviates from its neighbours.
 ///
-/// Deviations are logarithms of ratios. Along an axis, the point's ratio to the reference is compared with three
-/// ratios: the median ratio of its neighbours, the ratio of the neighbour before, and the ratio of the neighbour after.
-/// The smallest of the three deviations counts; it is 0 if two have different signs or one is below the rule's limit. A
-/// reference's deviation is the smallest over the axes. A group's deviation is the median over its references. The
-/// score is the smallest deviation of the groups.
+/// All latencies are divided by the reference's latencies at the same keys. The point's ratio is then compared with
+/// three ratios: that of the neighbour before, that of the neighbour after, and the median ratio of all neighbours. The
+/// smallest of the three deviations counts, as a logarithm. It is 0 if two have different signs or one is below the
+/// rule's limit. Of several axes, the smallest deviation counts. A group's deviation is the median over its references,
+/// and the score is the smallest deviation over the groups.
 ///
-/// A step that the references also have cancels in the ratio. A range of sizes for which another kernel is chosen is
+/// A step of the kernel that the references also have cancels. A range of sizes for which another kernel is chosen is
 /// not a deviation either, because at the edge of the range one of the neighbours is in the same range.
 pub(crate) fn evidence(
     bent: &ComparedDeviation<'_>,
@@ -70,9 +71,9 @@ pub(crate) fn evidence(
     by_groups(groups, 0.0, |reference| by_reference(bent, &reference.latencies))
 }
 
-/// Combines the deviations of groups of references: the score is the group deviation nearest to 0. `by_reference`
-/// returns the deviation that one reference shows. The loop ends once the score is at most `least`, since further
-/// groups can only make it smaller.
+/// Returns as the score the deviation nearest to 0 over the groups of references, with the number of groups.
+/// `by_reference` returns the deviation from one reference. The search ends once the score is at most `least`, since
+/// further groups can only make the score smaller.
 pub(super) fn by_groups(
     groups: &ReferenceGroups,
     least: f64,
@@ -91,8 +92,8 @@ pub(super) fn by_groups(
     found
 }
 
-/// Returns the median deviation over the references of a group; `None` if no reference has the point. Two deviations of
-/// 0 decide the median, since a group has at most three references.
+/// Returns the median of the deviations from a group's references; `None` if no reference has the point. A group has at
+/// most three references, so the median is 0 once two deviations are 0.
 fn by_group(
     group: &[CurveReference],
     by_reference: impl Fn(&CurveReference) -> Option<f64>,
@@ -107,8 +108,8 @@ fn by_group(
     middle(&mut told)
 }
 
-/// Returns the path of the first reference that shows a deviation of at least `found.score`. References are ordered by
-/// group, and within a group the most similar tables come first. `None` if no reference shows it.
+/// Returns the path of the first reference that confirms a deviation of at least `found.score`; `None` if no reference
+/// does. References are searched by group, and within a group the most similar tables come first.
 pub(crate) fn shown_by<'g>(
     bent: &ComparedDeviation<'_>,
     groups: &'g ReferenceGroups,
@@ -121,7 +122,8 @@ pub(crate) fn shown_by<'g>(
     groups.iter().flat_map(|(_, group)| group).find(shows).map(|reference| reference.path.as_str())
 }
 
-/// The median; `None` without values. Of two middle values, the smaller deviation counts.
+/// Returns the median of deviations; `None` if there are no deviations. For an even number of deviations, returns the
+/// smaller one of the two middle deviations.
 fn middle(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let (last, half) = (values.len().checked_sub(1)?, values.len() / 2);
@@ -132,20 +134,22 @@ fn middle(values: &mut [f64]) -> Option<f64> {
     })
 }
 
-/// Returns the logarithm of a point's latency over a reference's; `None` if the reference lacks the point.
+/// Returns the logarithm of a point's latency divided by the reference's latency at the same key; `None` if the
+/// reference lacks the key.
 pub(crate) fn log_ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
     ratio(point, reference).map(f64::ln)
 }
 
-/// Returns a point's latency over a reference's; `None` if the reference lacks the point.
+/// Returns a point's latency divided by the reference's latency at the same key; `None` if the reference lacks the key.
 fn ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
     let own = f64::from(point.latency);
     let other = f64::from(reference.get(point.hash)?);
     (own > 0.0 && other > 0.0).then(|| own / other)
 }
 
-/// The deviation of a point that one reference shows, as the logarithm of a factor; 0 if it is too small or has the
-/// wrong sign. `None` if the reference lacks the point or its neighbours, or has the same measurement.
+/// Returns the logarithm of the factor by which a point is slower than its neighbours, after division by a reference's
+/// latencies. Returns 0 if the deviation is too small, or if the point deviates in the opposite direction in its own
+/// table. `None` if the reference lacks the point or its neighbours, or has the same latency at the point.
 pub(super) fn by_reference(bent: &ComparedDeviation<'_>, reference: &KeyLatencies) -> Option<f64> {
     let ComparedDeviation { point, slow, least, neighbours } = *bent;
     let ratio = |point: KeyPoint| ratio(point, reference);

@@ -12,7 +12,7 @@ use crate::checks::compare::series::{
     AxisPoints, KeyLatencies, KeyPoint, Window, deviation_from_line, stands_out,
 };
 
-/// Returns one window per axis: the point and its neighbours, with the latencies of another table. Empty if that table
+/// Returns for each axis the point and its neighbours, with the latencies of another table. Empty if the other table
 /// lacks the point.
 fn windows<'a>(
     point: KeyPoint,
@@ -39,8 +39,8 @@ pub(crate) fn is_outlier_in(
         && stands_out(windows(point, around, other), spike, least)
 }
 
-/// Returns the evidence that another table's references give on the same deviating point in that table. `None` if the
-/// point does not deviate in that table, or has the same latency there.
+/// Returns how far another table's references confirm that the same point deviates in the other table. `None` if the
+/// point does not deviate there in the same direction, or has the same latency in both tables.
 pub(crate) fn evidence_in<'g>(
     other: &KeyLatencies,
     groups: impl FnOnce() -> &'g ReferenceGroups,

@@ -7,7 +7,7 @@ use crate::checks::compare::peers::{Kinship, Peers};
 use crate::checks::compare::series::KeyLatencies;
 use crate::checks::compare::sketch::{Sketch, SketchedTable};
 
-/// The logarithm of the minimum factor (1.3) by which a series must deviate to be kept.
+/// The logarithm of the minimum factor (1.3) by which a series must deviate from its slice to be kept.
 pub(crate) const KEPT: f64 = 0.262;
 
 /// The maximum number of common points that are compared to decide whether two tables are the same measurement.
@@ -16,16 +16,17 @@ const SAMPLE: usize = 1024;
 const SHARED: usize = 20;
 /// The maximum logarithm of the ratio of two latencies that count as the same measurement.
 pub(crate) const SAME: f64 = 1e-6;
-/// The relative tolerance for rounding when a ratio is compared with a limit, once with and once without logarithms.
+/// The relative tolerance when a ratio is compared with a limit. Comparisons with and without logarithms are rounded
+/// differently.
 pub(crate) const ROUNDING: f64 = 1e-9;
-/// The maximum number of tables per kinship that are tried as references. Many tries may be needed, because a copy of
-/// the same measurement is not a reference. On the public database, the limit does not change the report.
+/// The maximum number of tables of one kinship that are tried as references. Many are tried, because copies of the same
+/// measurement are skipped. On the public database, the limit does not change the report.
 const TRIED: usize = 64;
 /// The maximum share of common keys with equal latencies. If more are equal, the two tables are one measurement.
 const SAME_SHARE: f64 = 0.3;
 
 impl Kinship {
-    /// The largest number of references of a kinship.
+    /// Returns the maximum number of references of this kinship.
     fn most(self) -> usize {
         if self == Self::Name { 2 } else { 3 }
     }
@@ -35,16 +36,16 @@ impl Kinship {
 pub(crate) struct CurveReference {
     pub path: String,
     pub latencies: Arc<KeyLatencies>,
-    /// The median logarithm of the table's latency divided by the reference's, by slice of the table; NaN for a slice
-    /// without common points.
+    /// For each slice of the table, the median logarithm of the table's latency divided by the reference's latency at
+    /// the same key; NaN for a slice without common points.
     pub levels: Vec<f64>,
 }
 
 /// The references of a table, grouped by kinship. Groups are independent of each other.
 pub(crate) type ReferenceGroups = Vec<(Kinship, Vec<CurveReference>)>;
 
-/// Returns the references of a table, chosen among the tables of its name. Each group contains the tables whose number
-/// of keys is nearest to that of the table.
+/// Returns the references of a table, grouped by kinship. References have the same name as the table. Each group
+/// contains the tables whose number of keys is nearest to the table's number of keys.
 pub(crate) fn reference_groups(
     peers: &Peers<'_>,
     table @ (_, own): SketchedTable<'_>,
@@ -72,8 +73,8 @@ pub(crate) fn reference_groups(
     groups
 }
 
-/// The latencies of all tables of a name that can be compared with a table: they share enough keys and are not the
-/// same measurement. The most similar tables come first.
+/// Returns the latencies of all tables that can be compared with a table. They have the same name, share enough keys
+/// and are not copies of the same measurement. The most similar tables come first.
 pub(crate) fn comparable<'k>(
     peers: &Peers<'k>,
     table @ (_, own): SketchedTable<'_>,
@@ -85,8 +86,8 @@ pub(crate) fn comparable<'k>(
         .filter_map(|(_, (_, sketch))| levels(own, sketch).and(sketch.latencies.as_deref()))
 }
 
-/// Returns the median logarithm of the two tables' latency ratio for each slice of `own`. `None` if the tables share
-/// too few keys or are the same measurement.
+/// Returns for each slice of `own` the median logarithm of the latency in `own` divided by the latency in `other`.
+/// `None` if the tables share too few keys or are copies of the same measurement.
 fn levels(own: &Sketch, other: &Sketch) -> Option<Vec<f64>> {
     let mut by_slice = own.room_by_slice::<f64>();
     let (mut shared, mut same) = (0, 0);

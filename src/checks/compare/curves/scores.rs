@@ -18,7 +18,7 @@ use crate::database::catalog::TableFile;
 /// The minimum number of deviating points that a thread scores as one unit of work.
 const BENDS: usize = 512;
 
-/// The scores of the curves of all judged tables, and the latencies of all tables with the same name.
+/// The results of the comparison of the judged tables' series with other tables of the same name.
 #[derive(Default)]
 pub struct CurveScores {
     /// The latencies and references of all tables, by path.
@@ -38,13 +38,14 @@ struct TableReferences {
 pub(crate) struct TableScores {
     /// The table's curves.
     pub curve: Arc<TableCurve>,
-    /// The evidence of other tables on each deviating point, in the order of the curve's deviating points.
+    /// How far other tables confirm each deviating point, in the order of the curve's deviating points.
     pub deviations: Vec<ReferenceEvidence>,
     /// Scores of the series that deviate along their whole sweep.
     pub shapes: Vec<SeriesScore>,
-    /// The roughness of slices that are rough in the ratio to every other table.
+    /// The roughness of the slices that are rough in comparison with every other table.
     pub roughness: Vec<Roughness>,
-    /// The roughness of the slices that were smoother before a pull request, in the ratio to the table's base.
+    /// The roughness of the slices that a pull request makes rougher. Latencies are divided by the latencies before the
+    /// pull request.
     pub rougher: Vec<Roughness>,
 }
 
@@ -65,7 +66,8 @@ impl DeviatingPoints {
 }
 
 impl TableScores {
-    /// Returns the evidence of other tables on an outlier; `None` if its row does not deviate.
+    /// Returns how far other tables confirm an outlier; `None` if the outlier is not among the curve's deviating
+    /// points.
     pub(crate) fn of_outlier(&self, outlier: &SketchOutlier) -> Option<ReferenceEvidence> {
         let mut bends = self.curve.deviates_at(outlier.hash);
         bends
@@ -73,8 +75,8 @@ impl TableScores {
             .map(|(number, _)| self.deviations[number])
     }
 
-    /// Counts the deviating points of a slice that have a latency of at least `floor_ms` and for whose index
-    /// `stands_out` returns true.
+    /// Counts the deviating points of a slice that have a latency of at least `floor_ms` and for which `stands_out`
+    /// returns true. `stands_out` takes the index of a deviating point.
     pub(crate) fn spiked(
         &self,
         slice: u32,
@@ -88,8 +90,9 @@ impl TableScores {
         DeviatingPoints { count_deviating: spiked, scored: self.curve.slow(slice) }
     }
 
-    /// Counts the points of a slice that deviate by a factor of at least `least` in the ratio to one other table. The
-    /// number of scored points is an estimate from the share of the slice's sampled segments that the other table has.
+    /// Counts the points of a slice that deviate by a factor of at least `least` after division by another table's
+    /// latencies. The number of compared points is an estimate: the number of the slice's points, multiplied by the
+    /// share of the slice's sampled segments that the other table has.
     pub(crate) fn count_deviating_from(
         &self,
         other: &KeyLatencies,
@@ -110,8 +113,8 @@ impl TableScores {
 }
 
 impl CurveScores {
-    /// Scores the curves of the tables at the paths `judged` in comparison with all tables of their name. `before`
-    /// has the latencies of the base of a pull request, by path.
+    /// Compares the series of the tables at the paths `judged` with all tables of the same name. `before` contains the
+    /// latencies before a pull request, by table path.
     pub(crate) fn of(
         peers: &Peers<'_>,
         judged: &BTreeSet<&str>,
@@ -144,16 +147,16 @@ impl CurveScores {
         self.scores.get(&file.entry.path)
     }
 
-    /// Returns the path of a reference that shows the deviation of a judged table's point; `None` if none does. `bend`
-    /// is the index of the deviating point.
+    /// Returns the path of a reference that confirms a deviating point of a judged table; `None` if no reference
+    /// confirms it. `bend` is the index of the deviating point.
     pub(crate) fn shown_by(&self, file: &TableFile, bend: usize) -> Option<&str> {
         let groups = self.tables.get(&file.entry.path)?.groups.get()?;
         let TableScores { curve, deviations: bends, .. } = self.of_table(file)?;
         shown_by(&ComparedDeviation::of(curve, &curve.deviations[bend]), groups, *bends.get(bend)?)
     }
 
-    /// Returns true if the same point deviates in another table by a factor of at least `least` and has another latency
-    /// there. Such a point is a step of the kernel.
+    /// Returns true if the same point also deviates in another table, by a factor of at least `least` and with another
+    /// latency. Then the deviation is a step of the kernel and not a disturbed measurement.
     pub(crate) fn recurs(
         &self,
         peers: &Peers<'_>,
@@ -178,8 +181,8 @@ impl TableReferences {
 }
 
 impl TableScores {
-    /// Scores a table's curve: against its references, against all `others` that it can be compared with, and against
-    /// its latencies `before` a pull request.
+    /// Compares a table's series with its references, with all tables in `others`, and with its own latencies `before`
+    /// a pull request.
     fn of<'k>(
         curve: Arc<TableCurve>,
         groups: &ReferenceGroups,

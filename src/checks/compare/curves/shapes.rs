@@ -11,7 +11,7 @@ use crate::checks::compare::series::{
     KeyLatencies, KeyPoint, SeriesSamplePoints, TableCurve, smaller_deviation,
 };
 
-/// A slice is smooth if its median roughness, the logarithm of a factor, is below this limit.
+/// The limit below which a slice's median roughness, the logarithm of a factor, counts as smooth.
 const SMOOTH: f64 = 0.04;
 /// The minimum number of segments of five points that are needed to compute a slice's roughness along an axis.
 const SEGMENTS: usize = 20;
@@ -21,22 +21,22 @@ const SEGMENTS: usize = 20;
 pub(crate) struct SeriesScore {
     /// The series' index in [`TableCurve::shapes`].
     pub shape: usize,
-    /// Logarithm of the factor by which the series is slower than its slice, in the ratio to the references. It is
-    /// the smallest over the groups of references.
+    /// The logarithm of the factor by which the series is slower than its slice, after division by a reference's
+    /// latencies. The smallest deviation over the groups of references counts.
     pub score: f64,
     /// Number of independent groups of references that have the series.
     pub groups: usize,
 }
 
-/// The roughness of a slice along the axis on which it is smoothest: a kernel that steps along one axis is smooth along
-/// the others.
+/// How irregular a slice's latencies are along an axis, after division by another table's latencies. Of several axes,
+/// the axis with the smallest roughness counts, because a kernel that steps along one axis is smooth along the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Roughness {
     /// The slice's index in the sketch.
     pub slice: u32,
-    /// The median roughness of the slice's segments of five points, in the ratio to the smoothest reference. A
-    /// segment's roughness is the distance of its middle point from the mean of the two neighbours, as the logarithm of
-    /// a factor. A second median uses the two outer points instead of the neighbours. The smaller median is kept.
+    /// The median distance of a segment's middle point from the mean of its two neighbours, as the logarithm of a
+    /// factor. Latencies are divided by those of the reference that makes this median smallest. If the distance from
+    /// the mean of the segment's two outer points has a smaller median, this median is used instead.
     pub median: f64,
     /// Number of references that have enough of the slice's segments.
     pub references: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Roughness {
     pub segments: usize,
 }
 
-/// The scores of the series that deviate.
+/// Returns the scores of the series that deviate from their slices.
 pub(super) fn shape_scores(curve: &TableCurve, groups: &ReferenceGroups) -> Vec<SeriesScore> {
     (0..curve.shapes.len()).filter_map(|number| shape_score(curve, number, groups)).collect()
 }
@@ -57,15 +57,16 @@ fn shape_score(curve: &TableCurve, number: usize, groups: &ReferenceGroups) -> O
     (score.abs() >= KEPT).then_some(SeriesScore { shape: number, score, groups })
 }
 
-/// The deviation of a series from its slice in the ratio to one reference; `None` if the reference cannot be compared
-/// with the slice or lacks one of the points.
+/// Returns the logarithm of the factor by which a series is slower than its slice, after division by a reference's
+/// latencies. `None` if the reference has no common points with the slice, or lacks one of the series' points.
 fn off_by_reference(shape: &SeriesSamplePoints, reference: &CurveReference) -> Option<f64> {
     let level = reference.levels.get(shape.slice as usize).filter(|level| level.is_finite())?;
     off_as_a_whole(&shape.points, *level, reference)
 }
 
-/// The smallest deviation of the points from the slice's median ratio `level`, as a logarithm. It is 0 if a point
-/// deviates by less than [`KEPT`] or two deviate in different directions; `None` if the reference lacks a point.
+/// Returns the smallest deviation of the points' ratios to the reference from `level`, the slice's median ratio, as a
+/// logarithm. Returns 0 if a point deviates by less than [`KEPT`], or if two points deviate in different directions.
+/// `None` if the reference lacks a point.
 fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -> Option<f64> {
     let mut least: Option<f64> = None;
     for point in points {
@@ -79,8 +80,8 @@ fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -
     least
 }
 
-/// Returns the roughness of each slice in the ratio to the reference with which the slice is smoothest. A slice that is
-/// smooth in the ratio to any reference is left out.
+/// Returns the smallest roughness of each slice after division by the latencies of a reference. A slice that is smooth
+/// with at least one reference is left out.
 pub(super) fn roughness<'k>(
     curve: &TableCurve,
     mut references: impl Iterator<Item = &'k KeyLatencies>,
@@ -105,7 +106,7 @@ pub(super) fn roughness<'k>(
     along_every_axis(all.into_iter().map(|(one, _)| one).filter(|one| one.references > 0))
 }
 
-/// Returns one roughness per slice: the smallest over the slice's axes.
+/// Returns for each slice the smallest roughness over its axes.
 fn along_every_axis(all: impl Iterator<Item = Roughness>) -> Vec<Roughness> {
     let mut least: BTreeMap<u32, Roughness> = BTreeMap::new();
     for one in all {
@@ -118,8 +119,8 @@ fn along_every_axis(all: impl Iterator<Item = Roughness>) -> Vec<Roughness> {
 }
 
 impl Roughness {
-    /// Returns true if the slice is smooth in the ratio to a reference. If it is not, its roughness is recorded in
-    /// `self`.
+    /// Returns true if the slice is smooth after division by a reference's latencies. Otherwise records the roughness
+    /// in `self`.
     fn is_smooth(&mut self, segments: &[[KeyPoint; 5]], reference: &KeyLatencies) -> bool {
         let mut all = Vec::new();
         let mut smooth = [0, 0];
@@ -141,15 +142,16 @@ impl Roughness {
     }
 }
 
-/// Returns the median of the first or of the second distances that [`rough`] returns, whichever is smaller.
+/// Returns the smaller one of two medians: the median of the first distances that [`rough`] returns, and the median of
+/// the second distances.
 fn median(rough: &[(f64, f64)]) -> f64 {
     let (mut next, mut beyond): (Vec<f64>, Vec<f64>) = rough.iter().copied().unzip();
     upper_median(&mut next).min(upper_median(&mut beyond))
 }
 
-/// Returns the roughness of the slices that were smoother before a pull request, in the ratio to their own latencies
-/// `before` it. If the ratio of two states is rough, one of the states is noisy. Slices with a smooth ratio are left
-/// out.
+/// Returns the roughness of the slices that were smoother before a pull request. Latencies are divided by the latencies
+/// `before` the pull request: if the ratio is rough, one of the two measurements is noisy. Slices with a smooth ratio
+/// are left out.
 pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughness> {
     let mut found = Vec::new();
     let mut smooth = BTreeSet::new();
@@ -176,7 +178,7 @@ pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughnes
     along_every_axis(found.into_iter().filter(|one| !smooth.contains(&one.slice)))
 }
 
-/// Returns the sampled segments of each pair of slice and axis. Pairs with too few segments are left out.
+/// Returns the sampled segments of five points, grouped by slice and axis. Groups with too few segments are left out.
 fn segments(curve: &TableCurve) -> Vec<(u32, Vec<[KeyPoint; 5]>)> {
     let segments = curve.segments.iter();
     let along = grouped(segments.map(|one| ((one.slice, one.axis), one.points)));
@@ -188,16 +190,16 @@ fn log(latency: f32) -> Option<f64> {
     (latency > 0.0).then(|| f64::from(latency).ln())
 }
 
-/// Returns the distance of the middle of five logarithms from the mean of its two neighbours; `None` if one of the
-/// three is missing.
+/// Returns the distance of the middle one of five values from the mean of its two neighbours; `None` if one of these
+/// three values is missing.
 fn off_line([_, before, own, after, _]: [Option<f64>; 5]) -> Option<f64> {
     Some((own? - (before? + after?) / 2.0).abs())
 }
 
-/// Returns two distances of the middle of five points, as logarithms and in the ratio to a reference: from the mean of
-/// the middle point's neighbours, and from the mean of the outer points. A kernel that pads every other size makes a
-/// zigzag, for which the first distance is large and the second is small. Noise makes both large. `None` if the
-/// reference lacks a point.
+/// Returns two distances of the middle of five points, as logarithms after division by a reference's latencies: from
+/// the mean of the two neighbours, and from the mean of the two outer points. `None` if the reference lacks a point.
+///
+/// Noise makes both distances large. A kernel that pads every other size makes only the first distance large.
 fn rough(five: &[KeyPoint; 5], reference: &KeyLatencies) -> Option<(f64, f64)> {
     let ratios @ [far_before, _, own, _, far_after] = five.map(|point| log_ratio(point, reference));
     let beyond = (own? - (far_before? + far_after?) / 2.0).abs();

@@ -19,7 +19,7 @@ pub(crate) struct KeyReference<'a> {
     pub system: Option<&'a str>,
     /// The reference's version.
     pub version: &'a str,
-    /// The key samples of the files that the reference serves its keys from.
+    /// The sketches of the files from which the loader serves the reference's keys.
     pub sketches: Vec<&'a Sketch>,
 }
 
@@ -46,21 +46,21 @@ pub(crate) struct HoleComparison<'a> {
     pub own_slices: Vec<&'a Slice>,
     /// The references: first the nearest systems, then other versions.
     pub references: Vec<KeyReference<'a>>,
-    /// The sampled keys that at least half of the systems or half of the other versions have. Only keys below the end
-    /// of every sketch are listed, so that a key that is not found is certainly missing.
+    /// The sampled keys that at least half of the reference systems have, or at least half of the other versions. Keys
+    /// whose hash is above the end of a sketch are left out, since the sketch cannot show that they are missing.
     pub keys: Vec<ReferenceKey<'a>>,
-    /// The share of all keys that the samples contain; 1 if they contain all keys.
+    /// The share of the tables' keys that the samples contain; 1 if they contain all keys.
     pub share: f64,
-    /// True if all references are systems of other generations.
+    /// True if all reference systems are of other GPU generations.
     pub is_distant: bool,
     /// The reason why all missing keys may be intended; `None` without such a reason.
     pub caveat: Option<String>,
 }
 
 impl<'a> HoleComparison<'a> {
-    /// Compares a table with its references. Returns `None` if the table serves no keys, or if the file is not of the
-    /// current version. A superseded version needs no finding: the current version either has its missing keys or gets
-    /// a finding itself.
+    /// Compares a table with its references. Returns `None` if the table serves no keys, or if its version is
+    /// superseded. The missing keys of a superseded version are reported for the current version, if they are missing
+    /// there, too.
     pub(crate) fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
         let spec = at.state.specs.tables.get(&file.table)?;
         let editions = at.shelf.editions(file)?;
@@ -116,7 +116,7 @@ impl<'a> HoleComparison<'a> {
         self.keys.iter().filter(|key| !key.is_served).count()
     }
 
-    /// Estimates the number of all keys that a number of `sampled` keys stands for.
+    /// Converts a number of sampled keys to the estimated number of all keys.
     pub(crate) fn estimate(&self, sampled: usize) -> usize {
         (sampled as f64 / self.share).round() as usize
     }
@@ -165,8 +165,8 @@ impl ReferenceKey<'_> {
         coverage.row(point as usize)
     }
 
-    /// Returns true if at least half of the systems or half of the other versions have the key. If all systems are of
-    /// other generations (`is_distant`), there must be several, and all of them must have the key.
+    /// Returns true if at least half of the reference systems have the key, or at least half of the other versions.
+    /// Systems of other generations (`is_distant`) count only if there are several and all of them have the key.
     fn is_usual(&self, references: &[KeyReference<'_>], is_distant: bool) -> bool {
         let is_system = |reference: &KeyReference<'_>| reference.system.is_some();
         let systems = references.iter().filter(|reference| is_system(reference)).count();
@@ -181,8 +181,8 @@ impl ReferenceKey<'_> {
     }
 }
 
-/// Returns true if the sidecars of a table and of all its references state a `case_plan_hash`, and no reference has the
-/// same plan as the table.
+/// Returns true if the table was measured with another plan of cases than every reference: their sidecars all state a
+/// `case_plan_hash`, and no reference has the table's hash.
 fn have_other_plans(at: &CrossContext<'_>, file: &TableFile, references: &[&TableFile]) -> bool {
     let plans = |file: &TableFile| at.sidecar(file).map(TableMeta::plans).unwrap_or_default();
     let own = plans(file);
@@ -207,8 +207,8 @@ fn least_end(own: &[&Sketch], references: &[KeyReference<'_>]) -> u64 {
     sketches.map(|sketch| sketch.end).min().unwrap_or(0)
 }
 
-/// Lists the keys of the references, ordered by hash, in slices for which `is_comparable` returns true. `own` are the
-/// sketches of the files from which the judged table serves its keys.
+/// Lists the keys of the references, sorted by hash. Only slices for which `is_comparable` returns true count. `own`
+/// contains the sketches of the files from which the loader serves the judged table's keys.
 fn reference_keys<'a>(
     own: &[&Sketch],
     references: &[KeyReference<'a>],
@@ -235,7 +235,7 @@ fn reference_keys<'a>(
     same_key.map(key).collect()
 }
 
-/// The texts of a slice by key part: first the parts that name kernels, then all other parts.
+/// A slice in two parts: the texts of the key parts that name a kernel, and the texts of the other key parts.
 type KernelSlice<'a> = (BTreeMap<&'a str, &'a str>, BTreeMap<&'a str, &'a str>);
 
 /// The kernels that a table and its references have.
@@ -262,9 +262,9 @@ impl<'a> Kernels<'a> {
         Self { parts, own, references }
     }
 
-    /// Returns true if the table's machine may run the kernel of a reference's slice. Returns false if the table has
-    /// another kernel for the same texts and no reference has both kernels. Also returns false if the reference is
-    /// distant and the table does not have the kernel at all.
+    /// Returns true if the judged table can be expected to have a slice that a reference has. Returns false if the
+    /// table has another kernel in place of the slice's kernel, and no reference has both kernels. Also returns false
+    /// if the references are of other generations (`is_distant`) and the table does not have the slice's kernel at all.
     fn are_comparable(&self, slice: &Slice, is_distant: bool) -> bool {
         let slice = split(slice, &self.parts);
         let run_together = |own: &KernelSlice<'_>| {

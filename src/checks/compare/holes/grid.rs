@@ -11,11 +11,11 @@ pub(crate) enum KeyState {
     Served,
     /// The key is missing.
     Missing,
-    /// The key is missing for a known reason: it neither makes a hole nor prevents one.
+    /// The key is missing for a known reason, such as a failure of the collector. The search for holes ignores the key.
     Explained,
 }
 
-/// The references' keys by the values of their parts, and the state of each.
+/// The references' keys with the values of their parts, and whether the judged table serves each key.
 pub(crate) struct KeyGrid {
     /// The keys with the values of their parts.
     pub points: CoveredPoints,
@@ -32,7 +32,7 @@ impl KeyGrid {
         (0..self.states.len()).filter(move |key| self.states[*key] == state)
     }
 
-    /// The code of a key's value in a part.
+    /// Returns the code of a key's value in the key part with the index `part`.
     pub(crate) fn code(&self, part: usize, key: usize) -> u32 {
         self.points.parts[part].codes[key]
     }

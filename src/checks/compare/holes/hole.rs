@@ -21,25 +21,25 @@ pub(crate) struct Hole {
     pub words: String,
     /// The estimated number of missing keys.
     pub keys: usize,
-    /// The first missing keys.
+    /// Examples of the missing keys, in ascending order of their values.
     #[serde(skip)]
     pub examples: Vec<Example>,
     /// The names of the references that have at least half of the keys.
     had_by: Vec<String>,
     /// The number of references that have the keys, as text: `2 of 2 nearest systems and 1 of 3 other versions`.
     pub of: String,
-    /// The values of the missing keys by key part, for the parts with several values in the grid.
+    /// The values of the missing keys by key part. Key parts with a single value in all keys are left out.
     values: BTreeMap<String, Vec<Json>>,
-    /// True if the missing keys may be a choice of the machine: they are whole slices, the slices depend on the
-    /// machine, and only other systems have the keys.
+    /// True if the keys may be missing on purpose: they are whole slices that depend on the machine, and only other
+    /// systems have the slices.
     #[serde(skip)]
     pub is_choice: bool,
 }
 
 impl Hole {
-    /// Describes keys that are missing together. Returns `None` for sizes inside the sweep that no table of the same
-    /// version has. The planner interpolates there, and no collector planned to measure these sizes. `workload` lists
-    /// the key parts that do not depend on the machine.
+    /// Describes keys that are missing together. `workload` lists the key parts that do not depend on the machine.
+    /// Returns `None` for sizes between served sizes if no reference of the same version has them: no collector planned
+    /// to measure these sizes, and the planner interpolates.
     pub(crate) fn new(
         comparison: &HoleComparison<'_>,
         grid: &KeyGrid,
@@ -77,10 +77,9 @@ impl Hole {
     }
 }
 
-/// The references of one kind (nearest systems, or other versions), and those of them that have at least half of the
-/// missing keys.
+/// The references of one kind (nearest systems, or other versions) that have at least half of the missing keys.
 struct HavingShare<'a> {
-    /// The kind of the references in a message, in the singular: `nearest system`.
+    /// The name of the kind in messages, in the singular: `nearest system`.
     sort: &'static str,
     /// The references that have at least half of the missing keys.
     having: Vec<&'a KeyReference<'a>>,

@@ -14,18 +14,18 @@ use crate::findings::{EXAMPLES, Hit, Severity};
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ShortLadders {
-    /// The axes along which ladders are judged. They are sizes of a workload. The sizes along other axes, such as
-    /// heads, are given by the models.
+    /// The axes along which ladders are judged, such as `isl`. Axes whose sizes follow from the models, such as heads,
+    /// are not listed.
     axes: Vec<String>,
     /// Ladders along an axis are judged only if the median group has at least this many sizes.
     sizes: f64,
     /// A ladder is too short if its number of sizes is at most this share of the median.
     short: f64,
-    /// The axes along which the memory's size limits the ladders. Along these axes, a ladder is short only if it has a
-    /// single size or lacks the usual low end.
+    /// The axes along which the memory's size limits the largest size. Along these axes, a ladder with several sizes is
+    /// short only if it starts at a larger size than the median group.
     limited: Vec<String>,
-    /// The maximum share of a table's groups that may have a short ladder. If more groups have one, this is a design of
-    /// the table.
+    /// The maximum share of a table's groups that may have a short ladder. If more groups have one, the table was
+    /// designed with few sizes, and nothing is reported.
     share: f64,
 }
 
@@ -33,8 +33,9 @@ pub(crate) struct ShortLadders {
 type ShortGroup = (Vec<usize>, usize);
 
 impl ShortLadders {
-    /// Returns a hit on the rows of groups with short ladders, along the axis with the most such groups. The hit is an
-    /// info if the loader also reads other files for the table. `None` if there are no short ladders.
+    /// Returns a hit on the rows of groups with short ladders. Of several axes, the axis with the most such groups is
+    /// reported. The hit is an info if the loader also reads other files for the table. `None` if there are no short
+    /// ladders.
     pub(crate) fn hit<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
         let keys = rows.keys()?;
         let spec = rows.spec;
@@ -77,8 +78,8 @@ impl ShortLadders {
         })
     }
 
-    /// Finds the groups with short ladders along an axis. Returns these groups, and the median number of sizes of all
-    /// groups. `None` if there are no such groups, or too many.
+    /// Returns the groups with short ladders along an axis, and the median number of sizes over all groups. `None` if
+    /// no group has a short ladder, or if too many groups have one.
     fn short(
         &self,
         rows: &RowContext<'_>,

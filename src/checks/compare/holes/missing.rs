@@ -30,9 +30,9 @@ struct Slicing {
 }
 
 impl KeyGrid {
-    /// Finds slices in which the table serves no key with certain values of a key part. Each result has at least
-    /// `least` missing keys. Wide slices come first; among equally wide slices, those with the most missing keys come
-    /// first. Empty if the table serves no key at all.
+    /// Finds sets of at least `least` keys that are missing together: in one slice, the table serves no key with
+    /// certain values of a key part. Slices with few fixed key parts are searched before slices with more fixed key
+    /// parts. Empty if the table serves no key at all.
     pub(crate) fn missing_together(&self, least: usize) -> Vec<MissingKeys> {
         let mut left: Vec<usize> = self.in_state(KeyState::Missing).collect();
         let mut found = Vec::new();
@@ -48,7 +48,8 @@ impl KeyGrid {
         found
     }
 
-    /// The partitions of the keys into slices, in four steps from wide to narrow slices.
+    /// Returns the partitions of the keys into slices in four steps: the whole table, slices by one key part, slices by
+    /// all names, and slices by all names and shapes.
     fn slicings(&self) -> [Vec<Slicing>; 4] {
         let parts = &self.points.parts;
         let by_part = |part| Slicing { parts: vec![part], slices: parts[part].codes.clone() };
@@ -64,6 +65,7 @@ impl KeyGrid {
     }
 
     /// Returns the largest set of keys in `left` that are missing together; `None` if it has fewer than `least` keys.
+    /// `left` contains the missing keys that are in no earlier set.
     fn largest(&self, slicings: &[Slicing], left: &[usize], least: usize) -> Option<MissingKeys> {
         let parts = 0..self.points.parts.len();
         let pairs =
@@ -75,8 +77,8 @@ impl KeyGrid {
         (largest.missing.len() >= least).then_some(largest)
     }
 
-    /// Finds values of the key part `along` that the table does not serve in one slice. Of all slices, the one with the
-    /// most such keys in `left` is returned. `None` if there is no such slice.
+    /// Finds the slice with the most keys in `left` whose value of the key part `along` the table does not serve in
+    /// this slice. Returns these keys; `None` if there are none.
     fn missing_along(
         &self,
         slicing: &Slicing,

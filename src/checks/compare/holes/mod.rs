@@ -55,10 +55,11 @@ pub struct HoleSize {
     share: f64,
     /// The minimum number of missing sampled keys in a hole.
     points: usize,
-    /// Key parts that do not depend on the machine. If another generation has a slice of such a part, the slice is
-    /// reported as missing and not as a choice of the machine.
+    /// Key parts that do not depend on the machine. A slice that only other GPU generations have is reported as missing
+    /// if such key parts alone define the slice. Otherwise its absence may be a choice for the machine.
     workload: Vec<String>,
-    /// The minimum share of missing keys for an info on keys that are missing individually, and not as a slice or size.
+    /// The minimum share of missing keys for an info on scattered missing keys, which do not make up a whole slice or
+    /// size.
     apart: f64,
     /// Limits for groups of rows with fewer sizes than the other groups of their table.
     ladders: ShortLadders,

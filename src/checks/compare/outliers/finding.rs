@@ -14,8 +14,8 @@ use crate::findings::{EXAMPLES, Finding, Severity, SliceEvidence};
 /// The largest number of rows that a finding lists.
 const LISTED: usize = 1000;
 
-/// Creates the finding on `points`, the outliers in a part of a table. If other tables lack some of the outliers, the
-/// finding is on these alone, otherwise on the recurring ones. `is_minor` returns true for points that are only an
+/// Creates a finding on outliers of a table. If there are outliers that no other table has, the finding is on these
+/// outliers alone. Otherwise it is on all `points`. If `is_minor` returns true for the outliers, the finding is an
 /// info.
 pub(super) fn finding(
     rule: RuleHead<'_>,

@@ -36,8 +36,8 @@ pub struct Outliers<const SPIKE: bool>(OutlierLimits);
 pub(crate) struct OutlierLimits {
     /// A point is an outlier if it differs from every neighbour by at least this factor.
     factor: f64,
-    /// The minimum logarithm of an outlier's factor, in multiples of the logarithm of the factor by which two reruns
-    /// differ in 1 % of cases.
+    /// The minimum size of an outlier in relation to noise: the logarithm of its factor must be at least this many
+    /// times the logarithm of the factor by which two reruns differ in 1 % of cases.
     tails: f64,
     /// The minimum latency in ms of an outlier or of its neighbours, whichever is longer. The timer's resolution
     /// explains deviations at shorter latencies.
@@ -49,19 +49,19 @@ pub(crate) struct OutlierLimits {
     curves: Option<CurveLimits>,
 }
 
-/// Limits for outliers in the ratio of a table's latencies to other tables.
+/// Limits for outliers that are found after division by another table's latencies.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CurveLimits {
-    /// A point that differs from the line between its neighbours by at least this factor is compared with other tables.
-    /// If it deviates by less in the ratio to them, the other tables refute an outlier.
+    /// A point off the line between its neighbours by at least this factor is compared with other tables. If the
+    /// deviation is smaller after division by their latencies, these tables have the same deviation.
     bends: f64,
-    /// A point is an outlier if it deviates by at least this factor in the ratio to other tables.
+    /// A point is an outlier if it deviates by at least this factor after division by another table's latencies.
     factor: f64,
-    /// The minimum logarithm of an outlier's factor, in multiples of the logarithm of the factor by which two reruns
-    /// differ in 1 % of cases.
+    /// The minimum size of an outlier in relation to noise: the logarithm of its factor must be at least this many
+    /// times the logarithm of the factor by which two reruns differ in 1 % of cases.
     tails: f64,
-    /// The value of `factor` for latencies below `floor_ms`.
+    /// The limit that replaces `factor` at latencies below `floor_ms`.
     short: f64,
     /// The minimum latency in ms of an outlier or of its neighbours, whichever is longer. No timer resolves less.
     least_ms: f64,
@@ -79,10 +79,11 @@ struct CurveLimits {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShapeLimits {
-    /// A series deviates if it differs from its slice by at least this factor, in the ratio to other tables.
+    /// A series deviates if it differs from its slice by at least this factor, after division by another table's
+    /// latencies.
     factor: f64,
-    /// Only few series of a slice may differ from the slice by at least this factor. If more do, the slice's kernels
-    /// are not the kernels of the other tables.
+    /// Series that differ from their slice by at least this factor must be few. If there are many, the slice's kernels
+    /// are not the kernels of the other tables, and no series of the slice is reported.
     calm: f64,
     /// The maximum share of a slice's series that may differ from the slice by the factor `calm` or more.
     share: f64,
@@ -102,7 +103,7 @@ impl<const SPIKE: bool> Judge for Outliers<SPIKE> {
 }
 
 impl OutlierLimits {
-    /// Returns a hit on the outliers of each table. Outliers that other tables have, too, are infos.
+    /// Returns a hit on the outliers of each judged table. Outliers that other tables also have are infos.
     fn hits<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>, spike: bool) -> Hits<'v> {
         let mut found = Hits::new();
         for file in at.judged_tables() {
@@ -122,7 +123,7 @@ impl OutlierLimits {
         found
     }
 
-    /// Returns true if there are few points, all barely confirmed by other tables: they are not worth a warning.
+    /// Returns true if the points are not worth a warning: there are few of them, and other tables barely confirm them.
     fn are_minor(&self, points: &[&OutlyingPoint]) -> bool {
         let is_near = |point: &&OutlyingPoint, limits: CurveLimits| {
             point.by == OutlierComparison::References && point.factor() < limits.warns
@@ -237,7 +238,7 @@ impl OutlierLimits {
         off.map(|score| OutlyingPoint::of_shape(scores, score)).collect()
     }
 
-    /// Returns true if an outlier is an outlier in another table, too, compared with the same neighbours.
+    /// Returns true if the same point is also an outlier in another table, compared with the same neighbours.
     fn recurs(&self, at: &CrossContext<'_>, file: &TableFile, outlier: &SketchOutlier) -> bool {
         let SketchOutlier { outlier: Outlier { latency, .. }, hash, .. } = *outlier;
         let point = KeyPoint { hash, latency: latency as f32 };
@@ -250,9 +251,9 @@ impl OutlierLimits {
         })
     }
 
-    /// Returns true for a spike, and for a drop that is not explained. A drop at the end of every axis may be right,
-    /// since a cache or an idle expert is fast there. If the machine's other tables are as fast as the drop, the drop's
-    /// neighbours are slow instead.
+    /// Returns true for a spike, and for a drop without another explanation. A drop at the end of every axis may be
+    /// correct, since a cache or an idle expert is fast there. If the machine's other tables are as fast as the drop,
+    /// the drop's neighbours are the disturbed points.
     fn supported(&self, at: &CrossContext<'_>, file: &TableFile, one: &SketchOutlier) -> bool {
         let Outlier { inner, .. } = one.outlier;
         let at_level =
@@ -260,8 +261,8 @@ impl OutlierLimits {
         one.outlier.spike() || (inner && !at_level())
     }
 
-    /// Returns true if the other tables of the same machine are nearer, by ratio, to a fast point than to its
-    /// neighbours.
+    /// Returns true if the machine's other tables confirm a fast point: as a ratio, their median latency at the same
+    /// key is nearer to the point's latency than to its neighbours' latency.
     fn at_level_of_peers(
         &self,
         at: &CrossContext<'_>,

@@ -12,9 +12,9 @@ use crate::database::table::{Example, number_json};
 pub(super) enum OutlierComparison {
     /// The point is compared with its neighbours in its own table.
     Neighbours,
-    /// The point is compared with its neighbours in the ratio to other tables.
+    /// The point is compared with its neighbours after division by another table's latencies.
     References,
-    /// The point's series is compared with the other series of its slice in the ratio to other tables.
+    /// The point's series is compared with the other series of its slice after division by another table's latencies.
     Shape,
 }
 
@@ -27,7 +27,7 @@ pub(super) enum PointStanding {
     Recurring,
 }
 
-/// A point that is an outlier, in one of three comparisons.
+/// An outlier: a single point, or a deviating series that its middle point stands for.
 #[derive(Debug)]
 pub(super) struct OutlyingPoint {
     pub row: u32,
@@ -37,11 +37,11 @@ pub(super) struct OutlyingPoint {
     pub latency: f64,
     /// The factor by which the point is slower than expected from its neighbours or its slice; below 1 for a drop.
     pub ratio: f64,
-    /// The axes of the sweep on which the point deviates, one bit each.
+    /// The axes along which the point deviates, one bit per axis in the order of the sweep.
     pub axes: u8,
     pub by: OutlierComparison,
     pub standing: PointStanding,
-    /// The path of another table that shows the deviation; `None` if no table is named.
+    /// The path of another table that confirms the deviation; `None` if no single table is named as the evidence.
     pub reference: Option<String>,
     key: Vec<(String, Value)>,
 }
@@ -100,12 +100,12 @@ impl OutlyingPoint {
         }
     }
 
-    /// Returns true if the point is slower, false if it is faster.
+    /// Returns true if the point is too slow, false if it is too fast.
     pub(crate) fn spike(&self) -> bool {
         self.ratio > 1.0
     }
 
-    /// The factor of the deviation, up or down: 1 or more.
+    /// Returns the factor by which the point is too slow or too fast, which is at least 1.
     pub(crate) fn factor(&self) -> f64 {
         times_off(self.ratio)
     }

@@ -10,8 +10,8 @@ pub(super) struct ColumnSweep<'k> {
     /// The columns of the sweep that contain whole numbers: each column's name and sizes. Other rules report a sweep
     /// column that contains anything else.
     pub axes: Vec<(&'k str, AxisSizes<'k>)>,
-    /// A number for each row. Rows have the same number if they agree in all columns that are neither measurements nor
-    /// axes.
+    /// A number for each row. Two rows have the same number if they are equal in all columns that are neither
+    /// measurements nor axes.
     fixed: NumberedRows,
 }
 
@@ -46,7 +46,7 @@ impl<'k> ColumnSweep<'k> {
         Self { axes, fixed }
     }
 
-    /// Returns the number of each row's series along the axis with the index `along`.
+    /// Returns a number for each row that identifies the row's series along the axis with the index `along`.
     pub(crate) fn series_of_rows(&self, along: usize) -> NumberedRows {
         let mut fixed = Combinations::default();
         fixed.add_codes(&self.fixed.of_rows[..], self.fixed.counts.len());

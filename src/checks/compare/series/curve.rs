@@ -12,7 +12,7 @@ use crate::database::table::Keys;
 /// The largest number of segments of a slice that are kept along an axis.
 const SEGMENTS: usize = 512;
 
-/// The approximate number of rows of a table that are the middle of a segment.
+/// The approximate number of a table's rows around which a segment of five points is kept.
 const SAMPLE: usize = 8_192;
 
 /// A series is kept if its latency is at least the timer's floor divided by this number. The limit is below the floor,
@@ -49,7 +49,7 @@ impl KeyLatencies {
         own
     }
 
-    /// Returns true if all `rows` rows of a table were added, each with a different key.
+    /// Returns true if the latencies of exactly `rows` rows were added, all at different keys.
     pub(crate) fn are_of_each(&self, rows: usize) -> bool {
         self.given == rows && self.by_hash.len() == rows
     }
@@ -80,7 +80,7 @@ pub struct DeviatingPoint {
     pub point: KeyPoint,
     /// The logarithm of the point's latency divided by the latency on the line between its neighbours.
     pub log_ratio: f32,
-    /// The index in [`TableCurve::neighbours`] of the first entry that belongs to the point.
+    /// The index of the point's first entry in [`TableCurve::neighbours`]. The point has one entry per axis.
     first: u32,
     /// The number of axes along which the point has two neighbours.
     axes: u8,
@@ -120,8 +120,8 @@ pub struct FivePoints {
 /// The deviating points, series and segments of a table that are kept for the comparison with other tables.
 #[derive(Debug, Clone, Default)]
 pub struct TableCurve {
-    /// The minimum factor, up or down, by which a kept point differs from the line between its two neighbours. Other
-    /// tables must confirm a deviation by the same factor.
+    /// The minimum factor, up or down, by which a deviating point differs from the line between its two neighbours.
+    /// Other tables must confirm a deviation by the same factor.
     pub least_deviation: f64,
     /// The deviating points, sorted by key hash.
     pub deviations: Vec<DeviatingPoint>,
@@ -129,7 +129,7 @@ pub struct TableCurve {
     neighbours: Vec<AxisPoints>,
     /// The series whose latency is at least the timer's floor divided by `SHORTER`.
     pub shapes: Vec<SeriesSamplePoints>,
-    /// The number of points by slice that have two neighbours and a latency of at least the timer's floor.
+    /// For each slice, the number of points that have two neighbours and a latency of at least the timer's floor.
     slow: Vec<u32>,
     /// A sample of the segments of each slice along each axis, chosen by the hash of the segment's middle key.
     pub segments: Vec<FivePoints>,
@@ -253,12 +253,12 @@ impl TableCurve {
         from.take_while(move |(_, b)| b.point.hash == hash)
     }
 
-    /// The names and values of a deviating point's key, by the deviating point's index.
+    /// Returns the names and values of the key of the deviating point with the index `bend`.
     pub(crate) fn deviation_key(&self, bend: usize) -> Vec<(String, Json)> {
         self.key(&self.bend_keys, bend)
     }
 
-    /// The names and values of the key of a series' middle point, by the series' index.
+    /// Returns the names and values of the key of a series' middle point. `shape` is the index of the series.
     pub(crate) fn shape_key(&self, shape: usize) -> Vec<(String, Json)> {
         self.key(&self.shape_keys, shape)
     }

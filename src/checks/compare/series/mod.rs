@@ -49,7 +49,7 @@ impl Outlier {
         self.ratio > 1.0
     }
 
-    /// The factor of the deviation, up or down: 1 or more.
+    /// Returns the factor by which the point is too slow or too fast, which is at least 1.
     pub(crate) fn factor(&self) -> f64 {
         times_off(self.ratio)
     }

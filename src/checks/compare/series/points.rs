@@ -38,11 +38,11 @@ impl AxisNeighbours {
     }
 }
 
-/// The maximum factor between two neighbouring slow points that count as equally slow.
+/// Two neighbouring slow points count as equally slow if their latencies differ by at most this factor.
 const ALIKE: f64 = 3.0;
 
-/// Two neighbouring slow points count as disturbed only if they exceed the next point by at least this factor. The
-/// steps of a kernel are smaller.
+/// Two neighbouring slow points count as disturbed only if they are slower than the next point by at least this factor.
+/// The steps of a kernel are smaller.
 const SHIELDED: f64 = 10.0;
 
 #[derive(Clone, Copy)]
@@ -94,8 +94,8 @@ pub(crate) fn smaller_deviation(a: f64, b: f64) -> f64 {
     }
 }
 
-/// Returns the point's deviation from the line between its neighbours, as a logarithm: above 0 if it is slower. If
-/// there are several axes, the smallest deviation counts. `None` if the point has two neighbours along none of them.
+/// Returns the logarithm of a point's latency divided by the latency on the line between its neighbours: above 0 for a
+/// slow point. Of several axes, the smallest deviation counts. `None` if the point has two neighbours along no axis.
 pub(crate) fn deviation_from_line(windows: impl Iterator<Item = Window>) -> Option<f64> {
     windows.filter_map(|window| log_ratio(&window.points, window.own)).reduce(smaller_deviation)
 }
@@ -137,7 +137,7 @@ fn neighbour_latency(time: f64, near: &SeriesPoint, beyond: Option<&SeriesPoint>
 /// (for a drop); `None` if the series has fewer than three points.
 ///
 /// At an end of the series, the missing neighbour is predicted by growth in proportion to the size. A neighbour counts
-/// as slow or fast itself if it differs by at least the factor `least`.
+/// as an outlier itself if it differs from the point beyond it by at least the factor `least`.
 pub(super) fn ratio_over_neighbours(
     points: &[SeriesPoint],
     i: usize,

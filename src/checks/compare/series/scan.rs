@@ -43,7 +43,7 @@ pub(crate) struct Deviation {
     /// The logarithm of the point's latency divided by the latency on the line between its neighbours: above 0 for a
     /// slow point. If there are several axes, the smallest deviation counts.
     pub log_ratio: f64,
-    /// The neighbours along each axis on which the point has two.
+    /// The point's neighbours, one entry per axis along which the point has two neighbours.
     pub axes: Vec<AxisNeighbours>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Deviation {
 pub(crate) struct SeriesSample {
     /// Rows of points spread evenly over the series, in its order.
     pub rows: [u32; SHAPE_POINTS],
-    /// The index in [`Scan::inner`] after the series' last row.
+    /// The end of the series' rows in [`Scan::inner`], which is the index after the last of these rows.
     pub inner_end: u32,
 }
 
@@ -77,8 +77,8 @@ struct ScanCandidate {
     row: u32,
     outlier: Option<OutlierCandidate>,
     may_bend: bool,
-    /// The logarithm of the smallest deviation over the axes walked so far; `None` if the point had two neighbours
-    /// along none of them.
+    /// The logarithm of the point's smallest deviation over the axes searched so far; `None` if the point had two
+    /// neighbours along none of these axes.
     log_ratio: Option<f64>,
     axes: SmallVec<[AxisNeighbours; 2]>,
 }
@@ -89,7 +89,7 @@ struct OutlierCandidate {
     spike: bool,
 }
 
-/// The state of a row while the axes are walked.
+/// What is known of a row while the axes are searched one after the other.
 #[derive(Clone, Copy, PartialEq)]
 enum ScanState {
     /// The row has not had two neighbours on any axis so far.
@@ -100,7 +100,7 @@ enum ScanState {
     Candidate(u32),
 }
 
-/// A walk over the series of a table: what is known of each row so far, and the candidates found.
+/// A search through the series of a table, axis by axis: what is known of each row so far, and the candidates found.
 struct SeriesWalk {
     terms: ScanTerms,
     states: Vec<ScanState>,
@@ -187,8 +187,8 @@ impl SeriesWalk {
         self.candidates.push(candidate);
     }
 
-    /// Returns the rows that a further axis may make a candidate, or rule out as one. Empty for the first axis, whose
-    /// series are all walked.
+    /// Returns the rows whose series must also be searched along the axis with the index `axis`, because the rows may
+    /// still become candidates or stop being candidates. Empty for the first axis, along which all series are searched.
     fn undecided_rows(&self, axis: usize) -> impl Iterator<Item = u32> {
         let least = self.terms.least_deviation();
         let waits = move |c: &&ScanCandidate| {

@@ -30,15 +30,16 @@ const POINTS: usize = 4096;
 pub(crate) struct SketchTerms {
     /// The inputs that rules need.
     pub needs: CheckInputs,
-    /// True if the values of the points' keys are kept, because findings on other tables name missing keys.
+    /// True if the sketch also keeps the key values of its points, so that findings on other tables can name missing
+    /// keys.
     pub named: bool,
-    /// True if outliers and curves are kept, because the table itself is judged and is not only a reference for other
+    /// True if outliers and curves are kept, because the table is judged; false if it is only a reference for other
     /// tables.
     pub scanned: bool,
 }
 
-/// A sample of a table's keys (those with the smallest hashes: a bottom-k sketch) with facts about the table. A
-/// scanned table also has its outliers and curves.
+/// A sample of a table's keys with their latencies, and facts about the whole table. The sample contains the keys with
+/// the smallest hashes (a bottom-k sketch). Outliers and curves are kept only for judged tables.
 #[derive(Debug, Clone, Default)]
 pub struct Sketch {
     /// The number of rows of the table.
@@ -164,21 +165,23 @@ impl Sketch {
         })
     }
 
-    /// Returns the points of the keys that both sketches contain, up to the smaller `end` of the two.
+    /// Returns the pairs of points at the keys that both sketches contain, up to the smaller one of their two `end`
+    /// hashes.
     pub(crate) fn common<'a>(&'a self, other: &'a Self) -> SharedPoints<'a> {
         let end = self.end.min(other.end);
         let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.hash <= end)];
         SharedPoints { a: within(self), b: within(other) }
     }
 
-    /// An empty vector for each slice, with capacity for all of its points.
+    /// Returns an empty vector for each slice, with capacity for the slice's points.
     pub(crate) fn room_by_slice<T>(&self) -> Vec<Vec<T>> {
         let points = self.counts.iter().map(|count| *count as usize);
         let lists = points.map(Vec::with_capacity).chain(std::iter::repeat_with(Vec::new));
         lists.take(self.slices.len()).collect()
     }
 
-    /// Returns a copy of the sketch without its points, which are needed only to compare tables of the same name.
+    /// Returns a copy of the sketch without points, latencies, outliers and curves. Only the comparison with other
+    /// tables needs these.
     pub(crate) fn without_points(&self) -> Self {
         Self {
             rows: self.rows,
@@ -232,8 +235,8 @@ impl Sketches {
     }
 }
 
-/// The number of different keys that tables serve together. It is exact if their sketches hold all points, otherwise
-/// an estimate.
+/// Returns the number of different keys that several tables contain together. It is exact if their sketches hold all
+/// points, otherwise an estimate.
 pub(crate) fn keys(served: &[&Sketch]) -> usize {
     if let [one] = served {
         return one.keys;
@@ -249,7 +252,7 @@ pub(crate) fn keys(served: &[&Sketch]) -> usize {
     (hashes.len() as f64 * (u64::MAX as f64 / end.max(1) as f64)).round() as usize
 }
 
-/// Counts the different keys that tables serve together and whose hash is at most `end`, by slice.
+/// Counts the different keys in several sketches by slice. Only keys with a hash of at most `end` count.
 pub(crate) fn points_by_slice<'a>(served: &[&'a Sketch], end: u64) -> BTreeMap<&'a Slice, usize> {
     let mut numbers: BTreeMap<&Slice, usize> = BTreeMap::new();
     let mut points: Vec<(u64, usize)> = Vec::new();

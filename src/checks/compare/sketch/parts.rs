@@ -40,7 +40,7 @@ pub(super) fn texts(scope: &TableScope<'_>, column: &str) -> BTreeSet<String> {
     named.map(|(name, _)| name.to_string()).collect()
 }
 
-/// Returns the kernels named by the points of each slice.
+/// Returns for each slice the kernels that the rows of its points name; empty if the table does not name kernels.
 pub(super) fn kernels(
     scope: &TableScope<'_>,
     order: &[(u64, u32)],
@@ -62,7 +62,7 @@ pub(super) fn kernels(
     named
 }
 
-/// The slices of a table, numbered in the order in which they are met.
+/// The slices of a table, numbered in the order in which they first occur.
 #[derive(Default)]
 pub(crate) struct SliceNumbers {
     /// The slices; the index of a slice is its number.

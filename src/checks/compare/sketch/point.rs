@@ -36,11 +36,11 @@ pub struct SketchPoint {
     pub hash: u64,
     /// The latency in ms; for a repeated key, the latency of the row that the loader serves.
     pub latency: f64,
-    /// The logarithm of the latency, computed once because each table is compared with many others; NaN if the
-    /// latency is not a time.
+    /// The natural logarithm of the latency, computed once because each table is compared with many others; not finite
+    /// if the latency is not above 0.
     pub log: f64,
-    /// The point's slice, an index into the sketch's slices. If there are more slices than a `u16` can number, the
-    /// last ones count as one.
+    /// The index of the point's slice in the sketch's slices. All slices beyond the range of `u16` share the last
+    /// index.
     pub slice: u16,
 }
 

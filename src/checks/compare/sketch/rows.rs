@@ -16,8 +16,8 @@ pub(super) struct ReadRows<'a> {
     pub latency: &'a Vals<'a, f64>,
     /// True for each row that the loader reads; `None` if it reads all.
     pub loaded: Option<&'a Vals<'a, bool>>,
-    /// The rank of each row among the rows with the same key: the loader serves the first one. `None` if the table's
-    /// loader does not distinguish kernels.
+    /// The rank of each row among the rows with the same key; the loader serves the row with the smallest rank. `None`
+    /// if the table's loader does not distinguish kernels.
     pub ranks: Option<&'a [u32]>,
 }
 
@@ -43,7 +43,8 @@ impl ReadRows<'_> {
         }
     }
 
-    /// Returns the outliers, and the curves if rules need them; `slices` numbers the slices.
+    /// Returns the table's outliers, and its curves if rules need them. `slices` contains the slices known so far; new
+    /// ones are added.
     pub(crate) fn scan(
         &self,
         needs: CheckInputs,
