@@ -16,7 +16,7 @@ pub struct RuleHead<'a> {
 }
 
 impl RuleHead<'_> {
-    /// The hint to pass to [`RuleHead::unjudged`] if the formula is part of a limit.
+    /// The hint that [`RuleHead::unjudged`] needs if a formula in the file of limits fails.
     pub(crate) const IN_LIMITS: &'static str = "the formula is in rules/limits.yaml";
 
     /// Creates the error for a rule whose formula fails. `hint` names the file that contains the formula.
@@ -34,16 +34,16 @@ impl RuleHead<'_> {
         Finding::on_path(self.id, self.severity, path, message)
     }
 
-    /// Creates one finding on a file from a list of faults; `None` if the list is empty.
+    /// Creates one finding on a file that lists all faults in `wrong`; `None` if there are no faults.
     pub(crate) fn all_on_path(self, path: &str, wrong: Vec<String>) -> Option<Finding> {
         (!wrong.is_empty()).then(|| self.on_path(path, wrong.join("; ")).parts(wrong))
     }
 }
 
-/// An input of a check, other than the rows of one table.
+/// A kind of data that a check needs in addition to the rows of one table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// The other tables of the same name. If no rule needs them, tables are not sketched.
+    /// The other tables of the same name. Tables are sketched only if a rule needs this input.
     Peers,
     /// Version directories with their sidecars.
     VersionDirs,
@@ -53,40 +53,41 @@ pub enum Input {
     Waivers,
     /// Traces. A check with this input does not read a database.
     Traces,
-    /// Two states of a database; such a check finds nothing in a single state.
+    /// The base and the head of a pull request. A check with this input finds nothing in a single state.
     Changes,
-    /// The planner's answers before and after a pull request.
+    /// The step times that the planner predicts before and after a pull request.
     Predictions,
     /// The errors that the head would have under the facts of the base.
     Excused,
-    /// The origin in the rows of a table: device, framework, version.
+    /// The columns device, framework and version, which state the origin of a row.
     Origin,
     /// The support matrices of systems.
     SupportMatrices,
     /// Files that state facts about the database.
     Facts,
-    /// The key values of the points in the sketches of reference tables.
+    /// The key values in the sketches of reference tables. They are needed to name keys that a table lacks.
     Keys,
 }
 
-/// The inputs that a check, or all checks of a run, need.
+/// The inputs that a check needs, or that all checks of a run need together.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CheckInputs {
     /// One bit for each [`Input`].
     bits: u16,
-    /// The minimum factor, up or down, between an outlier and its neighbours; `None` if outliers are not needed.
+    /// The minimum factor by which an outlier is slower or faster than its neighbours; `None` if no check needs
+    /// outliers.
     pub outliers: Option<f64>,
-    /// The limits that select which points of curves are kept. With curves, the latencies of all keys are kept, too.
-    /// `None` if curves are not needed.
+    /// The limits for the points of curves that a sketch keeps; `None` if no check needs curves. A sketch with curves
+    /// also keeps the latencies of all keys.
     pub curves: Option<CurveTerms>,
 }
 
-/// The limits that select which points of a table's curves are kept.
+/// The limits that decide which points of a table's curves are kept: those that deviate from their neighbours.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CurveTerms {
-    /// The minimum factor, up or down, between a kept point and the line between its neighbours.
+    /// A point is kept if it is above or below the line between its neighbours by at least this factor.
     pub deviations: f64,
-    /// The latency in ms below which points are not compared, because the timer causes much of their deviation.
+    /// The minimum latency of a compared point in ms. Much of the deviation of shorter latencies comes from the timer.
     pub floor_ms: f64,
 }
 

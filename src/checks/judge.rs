@@ -20,13 +20,13 @@ pub(crate) trait Judge {
         CheckInputs::default()
     }
 
-    /// Returns true if the check also judges tables without a spec. This is right if its result does not depend on what
+    /// Returns true if the check also judges tables without a spec. The result of such a check must not depend on what
     /// the columns mean.
     fn judges_unknown_tables(&self) -> bool {
         false
     }
 
-    /// Judges a table that cannot be read for the given reason.
+    /// Returns a finding on a table that cannot be read, if the check reports faults of this kind.
     fn unreadable(&self, _: RuleHead<'_>, _: &TableContext<'_>, _: &TableFault) -> Option<Finding> {
         None
     }
@@ -49,8 +49,8 @@ pub(crate) trait Judge {
         Ok(Hits::new())
     }
 
-    /// Judges a database as a whole, after all tables were read. The sketches of its tables have no points any more.
-    /// The check must declare `Input::Peers`.
+    /// Judges a database as a whole, after all tables were read. At this time, the sketches of the tables have no
+    /// points. The check must declare `Input::Peers`.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ pub(crate) trait Judge {
         Ok(Found::new())
     }
 
-    /// Judges something other than the rows of a table: a directory, a system, a file of facts, waivers.
+    /// Judges a thing other than the rows of a table: a directory, a system, a file of facts or the waivers.
     fn item(&self, _: RuleHead<'_>, _: &Item<'_>) -> Found {
         Found::new()
     }

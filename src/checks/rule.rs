@@ -21,15 +21,15 @@ pub struct Rule {
     pub id: String,
     /// The severity of the rule's findings, unless the check chooses another.
     pub severity: Severity,
-    /// The share of the rule's warnings and infos that are right; `look` as long as nobody has judged them. Errors
-    /// count as certain.
+    /// How often the rule's warnings and infos are right, or `look` if nobody has judged them yet. Errors always count
+    /// as certain.
     #[serde(default)]
     pub confidence: Confidence,
     /// A summary of one line, for lists of rules.
     pub summary: String,
     /// The defect that the rule finds, in a few sentences. Comments on pull requests show this text.
     pub what: String,
-    /// Severities, exceptions and thresholds, each threshold with its source.
+    /// Texts on the rule's severities, exceptions and thresholds. Each threshold is given with its source.
     #[serde(default)]
     pub details: Vec<String>,
     /// The reason why the defect matters.
@@ -81,7 +81,7 @@ impl Rule {
     }
 }
 
-/// A small tree of synthetic files to which a rule is applied.
+/// A few small made-up files to which a rule is applied, as an example.
 ///
 /// Paths are relative to the root of the tree. If a system's YAML is not given, the embedded one is used.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -93,10 +93,10 @@ pub struct ExampleTree {
     /// The contents of the base's files by path, for a rule that judges the change of a pull request.
     #[serde(default)]
     pub base: Option<BTreeMap<String, String>>,
-    /// The number of rows that the finding must state, if the rule counts rows.
+    /// The number of rows that the rule's finding must state; `None` if the rule does not count rows.
     #[serde(default)]
     pub rows: Option<u64>,
-    /// The finding that the rule has in the tree, for readers: path, message, and the lines that show it.
+    /// The finding that the rule has in the example, as documentation shows it.
     #[serde(default)]
     pub finds: Option<ExampleFinding>,
 }
@@ -128,7 +128,7 @@ fn without_examples(file: &SpecFile) -> Result<Rule> {
     yaml::parse(&text).map_err(|why| file.malformed(why))
 }
 
-/// A rule with its id. It is an error if the file is not named after the id.
+/// Returns a rule with its id. Returns an error if the file is not named after the id.
 fn by_id(mut rule: Rule, file: &SpecFile) -> Result<(String, Arc<Rule>)> {
     rule.shipped = file.shipped;
     if rule.id != file.stem() {
@@ -143,8 +143,8 @@ fn by_id(mut rule: Rule, file: &SpecFile) -> Result<(String, Arc<Rule>)> {
 pub struct Rules(BTreeMap<String, Arc<Rule>>);
 
 impl Rules {
-    /// Reads the rules among the files. A later file replaces a rule of the same id. The examples of embedded rules
-    /// are left out: they are half of the text, and a run does not need them.
+    /// Reads the rules in a library. A later file replaces an earlier rule of the same id. Embedded rules are read
+    /// without their examples, which a run does not need.
     ///
     /// # Errors
     ///
@@ -176,8 +176,8 @@ impl Rules {
         Ok(Self(rules.into_iter().collect()))
     }
 
-    /// Returns an error if the condition of an overlaid rule reads a column that its tables lack. Tests check the
-    /// embedded rules.
+    /// Returns an error if a rule that is not embedded has a condition on a column that the rule's tables lack. Tests
+    /// check the embedded rules.
     ///
     /// # Errors
     ///
@@ -217,12 +217,12 @@ impl Rules {
         self.0.get(id).ok_or_else(|| unknown("rule", id, self.ids()))
     }
 
-    /// Returns the rules of a run: those in `only` (all if it is empty) that are not in `skip` and whose checks `runs`
-    /// accepts.
+    /// Returns the rules that a run applies: all rules, or only those in `only`. Rules in `skip`, and rules whose
+    /// checks `runs` rejects, are left out.
     ///
     /// # Errors
     ///
-    /// If a name is not the id of a rule, or all rules are excluded.
+    /// If a name is not the id of a rule, or if no rule is left.
     pub fn choose(
         &self,
         only: &[String],

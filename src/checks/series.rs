@@ -31,7 +31,7 @@ pub(crate) struct AxisSizes<'k> {
 #[derive(Clone, Copy)]
 pub(crate) struct AxisSize {
     size: f64,
-    /// The term that the size adds to the hash of a row's key.
+    /// The hash of this size. The hash of a row's key is a sum, and this hash is one of its terms.
     hash: u64,
     /// The rank of the size among the sizes of the axis, from 0.
     pub rank: u32,
@@ -56,8 +56,8 @@ impl<'k> AxisSizes<'k> {
         Self::new((&column.codes[..]).into(), sizes, 0)
     }
 
-    /// Returns the sizes of a key part; `None` if the part is not a number, or is a formula with the same number in all
-    /// rows.
+    /// Returns the sizes of a key part. Returns `None` if the part is not a number, or if it is a formula that has the
+    /// same value in all rows.
     fn of_part(keys: &'k Keys<'_>, part: usize) -> Option<Self> {
         let mut numbering = Numbering::default();
         let mut code = |size: f64| numbering.number(number_bits(size));
@@ -78,8 +78,8 @@ impl<'k> AxisSizes<'k> {
         Some(Self::new(codes.into(), sizes, part))
     }
 
-    /// Creates an axis from the code of each row and the size of each code. `part` is the key part's index, which
-    /// makes the hashes of axes differ.
+    /// Creates the sizes of an axis from the code of each row and the size of each code. `part` is the key part's
+    /// index; with it, equal sizes of different axes have different hashes.
     fn new(codes: Cow<'k, [u32]>, sizes: impl Iterator<Item = f64>, part: usize) -> Self {
         // The bits of non-negative numbers have the same order as the numbers.
         let bits: Vec<u64> = sizes.map(number_bits).collect();
@@ -91,7 +91,7 @@ impl<'k> AxisSizes<'k> {
         Self { codes, sizes: bits.iter().zip(ranks(&bits)).map(size).collect() }
     }
 
-    /// Adds the sizes as a column to the combinations.
+    /// Adds these sizes as one column to `combinations`.
     pub(crate) fn add_to<'c>(&'c self, combinations: &mut Combinations<'c>) {
         combinations.add_codes(&self.codes[..], self.sizes.len());
     }
@@ -114,7 +114,8 @@ fn ranks(numbers: &[u64]) -> Vec<u32> {
 pub(crate) struct Sweep<'k> {
     /// The axes: the name and sizes of each key part that depends on a column of the sweep.
     pub(crate) axes: Vec<(&'k str, AxisSizes<'k>)>,
-    /// A hash of each row's key, kernel and operation: a sum of the hashes of its parts.
+    /// A hash of each row's key, kernel and operation. It is the sum of the hashes of all key parts, the kernel and the
+    /// operation.
     pub(crate) hashes: Cow<'k, [u64]>,
 }
 
@@ -142,8 +143,8 @@ impl<'k> Sweep<'k> {
         self.axes.iter().map(along).collect()
     }
 
-    /// Returns the series of the given rows along an axis, ordered by the series' hashes. If rows of a series have the
-    /// same size, only the first of them is used.
+    /// Returns the series of the given rows along an axis, ordered by hash. If several rows of a series have the same
+    /// size, only the first one is used.
     pub(crate) fn along(
         &self,
         axis: &AxisSizes<'_>,
@@ -157,16 +158,16 @@ impl<'k> Sweep<'k> {
         AxisSeries::along(axis, ranks.len(), ranked, |_, _| false)
     }
 
-    /// Returns the hash of a row's series along an axis. A row's hash is the sum of its parts' hashes, so the axis'
-    /// part is subtracted.
+    /// Returns the hash of the series to which a row belongs along an axis. It is the row's hash minus the hash of the
+    /// row's size on the axis.
     fn series_of(&self, axis: &AxisSizes<'_>, row: u32) -> u64 {
         self.hashes[row as usize].wrapping_sub(axis.size(row).hash)
     }
 }
 
 impl AxisSeries {
-    /// Builds the series along an axis from pairs of a row and the number of its series, which is less than `count`.
-    /// If rows of a series have the same size, one is used: the first, unless `is_better` prefers a later one.
+    /// Builds the series along an axis from pairs of a row and the index of its series, which is less than `count`. If
+    /// several rows of a series have the same size, the first one is used, unless `is_better` prefers a later one.
     /// Series with fewer than three points are left out.
     pub(super) fn along(
         axis: &AxisSizes<'_>,
@@ -206,7 +207,7 @@ impl AxisSeries {
         self.ends.len()
     }
 
-    /// Returns the rows and the sizes of a series by its number, in the order of the sizes.
+    /// Returns the rows and the sizes of the series with the index `number`, in ascending order of the sizes.
     fn series(&self, number: usize) -> (&[u32], &[f64]) {
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         let end = self.ends[number] as usize;
@@ -218,7 +219,7 @@ impl AxisSeries {
         (0..self.len()).map(|number| self.series(number))
     }
 
-    /// Iterates over at most `most` series, evenly spread over all.
+    /// Iterates over at most `most` series, which are evenly spread over all series.
     pub(crate) fn spread(&self, most: usize) -> impl Iterator<Item = (&[u32], &[f64])> {
         let taken = self.len().min(most);
         (0..taken).map(move |n| self.series(n * self.len() / taken))

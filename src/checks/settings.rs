@@ -50,7 +50,7 @@ pub struct Settings {
     pub(crate) exceptions: Exceptions,
     /// The frozen findings; `None` without a baseline.
     pub baseline: Option<Baseline>,
-    /// Paths of the files that override or add to the embedded rules.
+    /// Paths of the files that replace embedded rules or add further rules.
     pub overlays: Vec<String>,
     /// Paths of rule files in the database that are ignored, because only the caller may supply such files.
     pub declined: Vec<String>,
@@ -59,9 +59,9 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings of a commit of the repository at `root`, or those of `source` if no commit is named.
+    /// Reads the settings of a commit of the repository at `root`; without a commit, reads those of `source`.
     ///
-    /// A commit is named if the judged files must not choose how they are judged.
+    /// With a commit, a pull request cannot change the rules by which it is judged.
     ///
     /// # Errors
     ///
@@ -185,7 +185,8 @@ impl Settings {
         self.specs.choose_layout(name, files.iter().map(|entry| entry.path.as_str()))
     }
 
-    /// Reads the facts that the database states about itself, replaces embedded facts by them, and returns them.
+    /// Reads the facts that the database states about itself, and returns these facts. They also replace the embedded
+    /// facts in the specs.
     pub(crate) fn take_facts(&mut self, source: &dyn Source, catalog: &Catalog) -> TreeFacts {
         let facts = TreeFacts::read(source, catalog, &self.specs);
         self.specs = facts.over(&self.specs);
@@ -199,7 +200,8 @@ impl Settings {
         self.min_confidence.is_none_or(|least| confidence.is_none_or(|own| own >= least))
     }
 
-    /// Marks the findings that are waived or excused today. Returns messages on waivers and exceptions.
+    /// Marks the findings that are waived or excused today. Returns what there is to report about the waivers and
+    /// exceptions themselves, such as expired ones.
     ///
     /// # Errors
     ///
@@ -212,8 +214,8 @@ impl Settings {
         Ok(applied)
     }
 
-    /// Applies waivers and the baseline, and then the rules on waivers themselves. `whole` is true if the rules that
-    /// ran judged all of their subjects; only then can a waiver be unused.
+    /// Applies waivers and the baseline to the findings, and then checks the waivers themselves. `whole` is true if the
+    /// rules of the run judged everything that they apply to. Otherwise no waiver is reported as unused.
     ///
     /// # Errors
     ///

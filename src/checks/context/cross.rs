@@ -19,23 +19,24 @@ use crate::findings::Finding;
 
 /// The context in which the tables of one name, or all tables of a database, are judged.
 pub struct CrossContext<'a> {
-    /// The state under judgement.
+    /// The state of the database that is judged, such as the base or the head of a pull request.
     pub state: State<'a>,
-    /// The tables of the name, or all tables.
+    /// The tables of one name, or all tables of the database.
     pub tables: &'a [&'a TableFile],
     /// The sketches of the tables.
     pub sketches: &'a Sketches,
-    /// The tables by backend, system and version.
+    /// An index of the tables by backend, system and version.
     pub shelf: &'a TableIndex<'a>,
     /// The support matrices of the systems.
     pub support: &'a Matrices,
     /// The failures that a collector logged, if its log was given.
     pub ledger: Option<&'a Ledger>,
-    /// Paths of the tables under judgement; all other tables are references.
+    /// Paths of the judged tables. All other tables only serve as references.
     pub judged: &'a BTreeSet<&'a str>,
-    /// Reads tables again, for the questions that only their rows can answer.
+    /// Reads the rows of a table again, if a rule needs more than the table's sketch.
     pub reread: &'a dyn Reread,
-    /// The scores of the judged tables' curves, computed when a rule first asks for them.
+    /// Scores of how much points of the judged tables deviate from their curves. They are computed when a rule first
+    /// asks for them.
     pub curves: OnceLock<CurveScores>,
     /// The readable tables.
     pub peers: &'a Peers<'a>,
@@ -43,25 +44,26 @@ pub struct CrossContext<'a> {
     pub history: Option<&'a History>,
 }
 
-/// Questions about a table that need its rows to be read again. Rules ask them only for the few tables that matter.
+/// Reads the rows of a table again to answer a question that the table's sketch does not answer. Rules ask only about
+/// few tables, since reading is slow.
 pub trait Reread: Sync {
-    /// The number of origins (device, framework, version) in a table's rows that contradict its place.
+    /// Returns how many of a table's columns device, framework and version contradict the table's path.
     fn origin_mismatches(&self, file: &TableFile) -> usize;
 
-    /// The smallest ratio of a latency to its bound, by slice; empty if the table cannot be read.
+    /// Returns the smallest ratio of a latency to its bound in each slice; empty if the table cannot be read.
     fn over_bound(&self, file: &TableFile) -> BTreeMap<Slice, f64>;
 }
 
-/// The tables and systems that a pull request changes. Rules on the base and on the head see the same history.
+/// The tables and systems that a pull request changes. Rules on the base and rules on the head read the same value.
 #[derive(Debug, Default)]
 pub struct History {
-    /// Systems with tables or a support matrix that the pull request changes.
+    /// Names of the systems of which the pull request changes a table or the support matrix.
     pub systems: BTreeSet<String>,
     /// Paths of the tables that the pull request adds or changes.
     pub changed: BTreeSet<String>,
-    /// Paths of the tables that the pull request adds, or changes in most of the rows that the loader reads.
+    /// Paths of the tables that the pull request adds or mostly rewrites. Only rows that the loader reads count.
     pub mostly_changed: BTreeSet<String>,
-    /// The latencies of tables in the base, by the path of the table in the head.
+    /// The latencies that each table of the head had in the base, by the table's path in the head.
     pub latencies: BTreeMap<String, Arc<KeyLatencies>>,
 }
 
@@ -76,7 +78,7 @@ impl<'a> CrossContext<'a> {
         self.tables.iter().copied().filter(|file| self.judged(file))
     }
 
-    /// Iterates over the judged tables whose keys form a grid, so that keys can be missing.
+    /// Iterates over the judged tables, except sparse ones, in which a missing key is not a defect.
     pub(crate) fn judged_grids(&self) -> impl Iterator<Item = &'a TableFile> {
         let specs = self.state.specs;
         let is_sparse = move |file: &&TableFile| {
@@ -90,14 +92,14 @@ impl<'a> CrossContext<'a> {
         self.history.is_some_and(|history| history.changed.contains(&file.entry.path))
     }
 
-    /// Returns true if a pull request adds the table, or changes most of the rows that the loader reads.
+    /// Returns true if a pull request adds the table or mostly rewrites it. Only rows that the loader reads count.
     pub(crate) fn remade(&self, file: &TableFile) -> bool {
         self.history.is_some_and(|history| history.mostly_changed.contains(&file.entry.path))
     }
 
-    /// Compares the dates on which two tables came to their paths: `Greater` if `a` is younger, `None` if the git
-    /// history does not show it. A table keeps its date if a pull request changes only a few of its rows. The git
-    /// history is walked, so rules ask only for tables that matter.
+    /// Compares the ages of two tables: `Greater` if `a` is younger, `None` if the git history does not show it. A
+    /// table's age counts from the commit that wrote its content. A pull request that changes only a few rows does not
+    /// make a table younger. The call walks the git history, so rules ask only about few tables.
     pub(crate) fn age(&self, a: &TableFile, b: &TableFile) -> Option<Ordering> {
         fn dated(file: &TableFile, is_touched: bool) -> AgedFile<'_> {
             let by = if is_touched { AgeBasis::BytesBefore } else { AgeBasis::Bytes };
@@ -112,12 +114,13 @@ impl<'a> CrossContext<'a> {
         self.judged.contains(file.entry.path.as_str())
     }
 
-    /// Returns true unless the finding is on a table without a spec.
+    /// Returns false for a finding on a table without a spec, and true for any other finding.
     pub(crate) fn knows(&self, finding: &Finding) -> bool {
         finding.table.as_ref().is_none_or(|name| self.state.specs.tables.contains_key(name))
     }
 
-    /// The scores of the judged tables' curves. In a pull request, only changed tables have scores.
+    /// Returns scores of how much points of the judged tables deviate from their curves. In a pull request, only
+    /// changed tables have scores.
     pub(crate) fn curve_scores(&self) -> &CurveScores {
         self.curves.get_or_init(|| {
             let before = self.history.map(|history| &history.latencies);
@@ -128,7 +131,7 @@ impl<'a> CrossContext<'a> {
         })
     }
 
-    /// The entry of a table in its directory's sidecar; `None` without a sidecar or entry.
+    /// Returns the table's entry in the sidecar of its directory; `None` without a sidecar or an entry.
     pub(crate) fn sidecar(&self, file: &TableFile) -> Option<&'a TableMeta> {
         self.state.meta(file)?.tables.get(&file.table)
     }
@@ -144,7 +147,7 @@ impl<'a> CrossContext<'a> {
         self.sidecar(file).is_some_and(|t| t.status == "partial")
     }
 
-    /// Returns the versions that a place declares as donors of a table.
+    /// Returns the donor versions from which a version directory takes the rows of a table.
     pub(crate) fn donors(&self, place: &Place, table: &str) -> Vec<&str> {
         self.shelf.donors(place, table)
     }

@@ -14,9 +14,10 @@ use crate::database::state::State;
 use crate::findings::Finding;
 use crate::specs::Specs;
 
-/// Something in a database, other than rows of tables, that a check judges by itself.
+/// A thing in a database that a check judges by itself, such as a directory or a system. The rows of tables are not
+/// items.
 pub enum Item<'a> {
-    /// The place of a table, readable or not, with the specs of tables.
+    /// A table with its system, backend and version, and the specs of all tables. The table need not be readable.
     Place(&'a TableFile, &'a Specs),
     /// A version directory.
     Dir(DirContext<'a>),
@@ -24,17 +25,17 @@ pub enum Item<'a> {
     System(SystemContext<'a>),
     /// A collection report in a system's folder.
     Report(ReportContext<'a>),
-    /// A profile of measured operations, or a document of evidence on profiles.
+    /// A profile of measured operations, or another JSON document that belongs to profiles.
     Profile(ProfileContext<'a>),
-    /// A file in a system's data folder that is not a table at its proper place.
+    /// A misplaced file in a system's data folder, such as a table at a wrong depth or a link.
     Stray(&'a Entry),
-    /// A file that states facts and cannot be read.
+    /// A file that states facts about the database, such as a support matrix, and that cannot be read.
     Facts(FactsContext<'a>),
     /// Sorted paths of the tables that `.gitattributes` keeps in git-LFS and that were not fetched.
     InLfs(&'a [String]),
-    /// The waivers of a file.
+    /// The waivers of one file that are expired or match no finding.
     Waivers(WaiverContext<'a>),
-    /// All files of two states, to find data that the later state lacks as a whole.
+    /// All files of two states. A check compares them to find systems or databases that were deleted completely.
     Catalogs {
         /// The earlier state.
         before: &'a Catalog,
@@ -61,11 +62,11 @@ pub struct DirContext<'a> {
 pub struct SystemContext<'a> {
     /// The system's YAML.
     pub file: &'a SystemFile,
-    /// The names of the systems in the same root, by their data directory.
+    /// The names of the systems that use each data directory, by the directory's path.
     pub by_data_dir: &'a BTreeMap<&'a str, Vec<&'a str>>,
     /// The catalog that contains the system.
     pub catalog: &'a Catalog,
-    /// The GPUs that rows of the system's tables name; empty if the system's name is a known one.
+    /// The GPU names in the rows of the system's tables; empty if the system's name is known to this program.
     pub devices: Vec<String>,
     /// The specs of tables and systems.
     pub specs: &'a Specs,
@@ -77,11 +78,11 @@ pub struct ReportContext<'a> {
     pub entry: &'a Entry,
     /// The parsed report, or the reason why it cannot be read.
     pub report: Result<CollectionReport, Reason>,
-    /// The tables that the report names and that have a file, by name.
+    /// The row count and digest of each table that the report names, by table name. Tables without a file are left out.
     pub tables: BTreeMap<String, FoundTable>,
 }
 
-/// A profile under judgement, or a document of evidence on profiles.
+/// A profile of measured operations that is judged, or another JSON document that belongs to profiles.
 pub struct ProfileContext<'a> {
     /// The document's file.
     pub entry: &'a Entry,
@@ -103,20 +104,20 @@ pub struct FoundTable {
 pub struct FactsContext<'a> {
     /// The file.
     pub entry: &'a Entry,
-    /// True for a file of the loader's code. The code may be rewritten, so a list that is missing from it is not an
+    /// True for a source file of the loader. If its code is rewritten, a list of facts may be missing, which is not an
     /// error.
     pub is_code: bool,
     /// The reasons why the file cannot be read.
     pub faults: Vec<String>,
 }
 
-/// The waivers of a file under judgement.
+/// The waivers of one file that a check reports.
 pub struct WaiverContext<'a> {
     /// The path of the file.
     pub path: &'a str,
     /// Descriptions of the waivers past their date.
     pub expired: &'a [String],
-    /// Descriptions of the waivers that match nothing.
+    /// Descriptions of the waivers that match no finding.
     pub unused: &'a [String],
 }
 
@@ -128,8 +129,8 @@ pub(crate) struct ChangeContext<'a> {
     pub head: State<'a>,
     /// The difference between the two states.
     pub diff: &'a Diff,
-    /// Errors on rows that the pull request adds or changes. The head would have these errors if the pull request did
-    /// not also change facts that the database states.
+    /// Errors that the head would have under the facts of the base. They are on rows that the pull request adds or
+    /// changes, and are absent only because the pull request changes these facts, too.
     pub excused: &'a [Finding],
     /// The specs of tables and systems.
     pub specs: &'a Specs,

@@ -26,8 +26,8 @@ pub struct TableContext<'a> {
     pub table: Result<&'a Table, &'a TableFault>,
     /// The system that the table was measured on; `None` if its YAML cannot be read.
     pub system: Option<&'a System>,
-    /// The values that formulas read: the table's columns, its place and its system's figures. `None` if the table
-    /// cannot be read.
+    /// The values that formulas can read: the table's columns, its system, backend and version, and figures of the
+    /// system such as `gpu.power`. `None` if the table cannot be read.
     pub scope: Option<&'a TableScope<'a>>,
     /// The keys by which the loader finds the rows; `None` if the table cannot be read or the spec has no key.
     pub keys: Option<&'a Keys<'a>>,
@@ -39,16 +39,16 @@ pub struct TableContext<'a> {
     pub meta: Option<&'a Meta>,
     /// The seal: a file with the table's row count, digest and place. `None` if the spec asks for no seal.
     pub seal: Option<&'a SealFile>,
-    /// The role of the table in the loader's lookups.
+    /// How the loader uses the table: whether it adds rows of other files, and whether queries reach the table.
     pub serving: Serving,
     /// Values that several rules derive from the table's rows.
     pub derived: RowCache,
 }
 
-/// The role of a table in the loader's lookups.
+/// How the loader uses a table in its lookups.
 #[derive(Clone, Copy, Default)]
 pub struct Serving {
-    /// True if the loader also reads other files for this table: donors or earlier versions.
+    /// True if the loader adds rows of other files to this table's rows: of donors or of earlier versions.
     pub is_filled: bool,
     /// True if a query can ask for the table's version.
     pub is_reached: bool,
@@ -62,14 +62,14 @@ pub struct RowCache {
     pub has_distinct_keys: OnceCell<bool>,
     /// The series along the axes of the table's sweep.
     series: OnceCell<Vec<AxisSeries>>,
-    /// The longest bound of each row in ms, or the error of a bound's formula.
+    /// The longest of each row's bounds, in ms; an error if the formula of a bound fails.
     bounds: OnceCell<Result<Vec<f64>, ExprError>>,
-    /// The resolution of the latencies in ms: the power of ten of which most latencies are multiples; 0 if there is
-    /// none.
+    /// The resolution of the table's latencies in ms, such as 0.001 if most latencies are multiples of 0.001. It is 0
+    /// if no resolution is found.
     step: OnceCell<f64>,
 }
 
-/// A readable table that a rule judges. It records which columns and facts the rule reads.
+/// A readable table that one rule judges. The context records which columns and facts the rule reads.
 pub struct RowContext<'a> {
     at: &'a TableContext<'a>,
     table: &'a Table,
@@ -116,7 +116,7 @@ impl<'a> RowContext<'a> {
         self.at.digest
     }
 
-    /// Returns true if the loader also reads other files for this table: donors or earlier versions.
+    /// Returns true if the loader adds rows of other files to this table's rows: of donors or of earlier versions.
     pub(crate) fn is_filled(&self) -> bool {
         self.at.serving.is_filled
     }
@@ -148,7 +148,7 @@ impl<'a> RowContext<'a> {
         self.some_other_has(column, |_| true)
     }
 
-    /// Returns true if a text column of another table of this name contains a text.
+    /// Returns true if another table of the same name contains `text` in its column `column`.
     pub(crate) fn is_text_elsewhere(&self, column: &str, text: &str) -> bool {
         let contains = |found: &Column| matches!(found, Column::Text { dict, .. } if dict.iter().any(|t| **t == *text));
         self.some_other_has(column, contains)
@@ -162,17 +162,16 @@ impl<'a> RowContext<'a> {
         self.at.state.catalog.tables.iter().filter(is_other).take(LOOKED_AT)
     }
 
-    /// Returns true if another table of the same name has the `column` and `is_met` is true for it. Reads at most 64
-    /// tables.
+    /// Returns true if `is_met` is true for the `column` of another table of the same name. Reads at most 64 tables.
     fn some_other_has(&self, column: &str, is_met: impl Fn(&Column) -> bool) -> bool {
         let (state, names) = (self.at.state, BTreeSet::from([column]));
         let has = |table: Table| table.column(column).is_some_and(&is_met);
         self.others().any(|f| state.columns(f, &names).is_ok_and(has))
     }
 
-    /// Returns the smallest latency in ms of the other tables of this name on this system, with the backend and version
-    /// of the table that has it. Considers only the first 64 tables of this name; `None` if no such table has a
-    /// latency.
+    /// Returns the smallest latency in ms that other tables of the same name have on this system, and the backend and
+    /// version of the table with this latency. Considers only the first 64 tables of the name. `None` if none of them
+    /// has a latency.
     pub(crate) fn fastest_of_others(&self) -> Option<(String, f64)> {
         let (measured, _) = self.measured()?;
         let (state, names) = (self.at.state, BTreeSet::from([measured]));
@@ -186,7 +185,8 @@ impl<'a> RowContext<'a> {
         here.filter_map(fastest).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Returns the values that formulas read: the table's columns, its place and its system's figures.
+    /// Returns the values that formulas can read: the table's columns, its system, backend and version, and figures of
+    /// the system such as `gpu.power`.
     pub(crate) fn scope(&self) -> &TableScope<'a> {
         &self.scope
     }
@@ -222,9 +222,8 @@ impl<'a> RowContext<'a> {
         self.at.derived.series.get_or_init(taken)
     }
 
-    /// Returns the resolution of the table's latencies in ms: the power of ten of which at least 90 % of sampled
-    /// latencies are multiples. It comes from a timer's steps or from rounding. 0 if the resolution is finer than 1e-8
-    /// ms.
+    /// Returns the resolution of the table's latencies in ms, such as 0.001 if at least 90 % of sampled latencies are
+    /// multiples of 0.001. It is a power of ten, or 0 if the latencies have more than 8 decimals.
     pub(crate) fn step(&self) -> f64 {
         const SAMPLE: usize = 256;
         const DECIMALS: i32 = 8;
@@ -278,8 +277,8 @@ impl<'a> RowContext<'a> {
         Finding::on_table(self.rule.id, severity, self.file, message)
     }
 
-    /// Creates one hit on `rows`, which `message` describes. The hit's examples show `columns`. Without rows there is
-    /// no hit.
+    /// Creates one hit on `rows`; empty without rows. `message` returns the text for the given rows. The hit's examples
+    /// show the values in `columns`.
     pub(crate) fn hit<'v>(
         &'v self,
         severity: Severity,
@@ -295,15 +294,15 @@ impl<'a> RowContext<'a> {
         hit.into_iter().collect()
     }
 
-    /// Creates a warning about something that this program does not know. `what` names the unknown thing with the same
-    /// words in every file, so that warnings of several files can be merged. `says` starts a sentence and ends with
-    /// "is"; this function completes the sentence.
+    /// Creates a warning about something that this program does not know, such as a new column. `what` names it in the
+    /// same words for every file, so that the warnings of several files can be merged. `says` is a sentence up to the
+    /// word "is", and this function adds that the thing is not known.
     pub(crate) fn novelty(&self, what: &str, says: &str) -> Finding {
         let message = format!("{says} {}", self.specs.shipped.not_known());
         self.finding_as(self.rule.severity.at_most(Severity::Warning), message).unknown(what)
     }
 
-    /// Returns the examples of a finding: the given rows with their keys and their values in `columns`.
+    /// Returns an example for each of the `rows`, with the row's key and its values in `columns`.
     pub(crate) fn examples(&self, rows: &[usize], columns: &[&str]) -> Vec<Example> {
         rows.iter().map(|row| self.example(*row, columns)).collect()
     }

@@ -15,24 +15,26 @@ use crate::findings::{
     unknown_of,
 };
 
-/// The results of a run, which are collected one table name at a time. Rules on whole states and the end of the run
-/// read them.
+/// The results of a run, collected from one group of tables after the other. At the end of the run, rules on whole
+/// states read them.
 #[derive(Default)]
 pub(super) struct RunResults<'a> {
     /// The findings and sketches of the tables, by state.
     pub kept: Vec<StateResults<'a>>,
     pub history: History,
-    /// The unfinished result: the differences of tables, excused errors and tables in git-LFS. Findings are added at
-    /// the end of the run.
+    /// The result under construction. It collects differences of tables, excused errors and tables in git-LFS. The
+    /// findings are added at the end of the run.
     judgement: Judgement,
-    /// The change that the pull request makes to the rows of each head table, by the table's path.
+    /// How the pull request changes the rows of each table in the head, by the table's path.
     changes: BTreeMap<&'a str, RowChange>,
-    /// The head table that continues each base table, by the base table's path.
+    /// For each table of the base, the table of the head that replaces it, by the base table's path. The two paths
+    /// differ if the pull request moves the table.
     successors: BTreeMap<&'a str, &'a TableFile>,
 }
 
 impl History {
-    /// Adds the paths of the changed tables among `judged`, and the latencies that the judged tables had in the base.
+    /// Adds the paths of the tables that the pull request changes, and the latencies that the given tables have in the
+    /// base.
     pub(super) fn add(&mut self, judged: &[(&Lineage<'_>, JudgedLineage)]) {
         for (lineage, judged) in judged {
             if let ([Some(_), Some(head), ..], [Some(before), ..]) =
@@ -100,7 +102,8 @@ impl<'a> RunResults<'a> {
 }
 
 impl<'a> JudgeRun<'a> {
-    /// Judges the states as a whole, and decides which findings are new and which are repaired.
+    /// Judges each state as a whole, and returns the result of the run. Decides which findings are new and which are
+    /// repaired.
     pub(super) fn conclude(&self, mut left: RunResults<'a>) -> Result<Judgement> {
         let mut judgement = std::mem::take(&mut left.judgement);
         judgement.in_lfs.sort_unstable();
@@ -126,8 +129,8 @@ impl<'a> JudgeRun<'a> {
     }
 }
 
-/// Decides for each finding of the head whether it is new, unless that was decided row by row. Decides which findings
-/// of the base are repaired. Drops inherited findings on unchanged tables.
+/// Decides which findings of the head are new and which findings of the base are repaired. Keeps the decision on
+/// findings that were compared row by row. Drops inherited findings on unchanged tables.
 fn settle(
     judgement: &mut Judgement,
     base: Vec<Finding>,
@@ -168,8 +171,8 @@ fn settle(
     judgement.findings = findings;
 }
 
-/// Turns new warnings on unchanged tables into infos. Each info names a changed table of the same name as the cause:
-/// preferably on the same system, otherwise of the same backend. `changed` are the paths in `diff`.
+/// Turns new warnings on unchanged tables into infos. Each info names a changed table of the same name as the cause, if
+/// possible one of the same system or backend. `changed` are the paths of the tables in `diff`.
 fn blame_peers(findings: &mut [Finding], diff: &[TableDiff], changed: &BTreeSet<&str>) {
     let is_caused = |f: &&mut Finding| {
         f.is_new() && f.severity == Severity::Warning && !changed.contains(f.path.as_str())

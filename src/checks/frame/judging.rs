@@ -36,14 +36,15 @@ pub(crate) struct Judgement {
     pub rows: u64,
     /// Sorted paths of the judged tables that are in git-LFS and were not fetched.
     pub in_lfs: Vec<String>,
-    /// Errors on added or changed rows that are missing in the head only because the pull request also changes facts.
+    /// Errors that the head would have under the facts of the base. They are on added or changed rows, and are absent
+    /// only because the pull request changes these facts, too.
     pub excused: Vec<Finding>,
     /// The ids of the rules that examined the rows of each changed table, by the table's path.
     pub examined: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Judgement {
-    /// Drops all findings except those of `rules`.
+    /// Drops all findings of rules that are not in `rules`.
     pub(crate) fn keep(&mut self, rules: &[Arc<Rule>]) {
         let is_asked = |finding: &Finding| rules.iter().any(|rule| rule.id == finding.rule);
         self.findings.retain(is_asked);
@@ -55,12 +56,12 @@ impl Judgement {
 pub(super) struct JudgeRun<'a> {
     pub terms: Terms<'a>,
     pub needs: CheckInputs,
-    /// The states in order: the base if there is one, then the head. If excused errors are judged, the head under the
-    /// facts of the base follows.
+    /// The judged states, in order: the base (if there is one), the head, and the head under the facts of the base (if
+    /// excused errors are judged).
     pub states: Vec<JudgedState<'a>>,
     /// The index of the head in `states`.
     pub head: usize,
-    /// Paths of the head's tables that all rules judge.
+    /// Paths of the tables in the head that all rules judge. Other tables only serve as references.
     pub subjects: BTreeSet<&'a str>,
     pub changed_facts: Option<ChangedFacts<'a>>,
     pub details: Option<&'a Details>,
@@ -81,8 +82,7 @@ impl<'a> JudgeRun<'a> {
         self.head > 0
     }
 
-    /// Returns the index of the state that is the head under the facts of the base; `None` if excused errors are not
-    /// judged.
+    /// Returns the index in `states` of the head under the facts of the base; `None` if excused errors are not judged.
     pub(crate) fn excused(&self) -> Option<usize> {
         (self.states.len() > self.head + 1).then_some(self.head + 1)
     }

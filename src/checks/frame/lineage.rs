@@ -23,12 +23,12 @@ use crate::findings::{
     ComparedRows, Finding, Hits, NewFacts, RowChange, RowStates, excused_errors, wholes,
 };
 
-/// The findings on one table of all rules that do not compare tables with each other.
+/// The findings on one table, except those of rules that compare tables with each other.
 struct TableFindings {
     by_state: Vec<Vec<Finding>>,
-    /// Errors that the pull request excuses by changing facts.
+    /// Errors that the head would have under the facts of the base. Changed facts excuse them.
     excused: Vec<Finding>,
-    /// Ids of the rules that read rows of the table; empty without a base, since only audits of a change list them.
+    /// Ids of the rules that read columns of the table; empty if there is no base.
     examined: Vec<String>,
 }
 
@@ -40,13 +40,13 @@ pub(super) struct JudgedLineage {
     pub findings: Vec<Vec<Finding>>,
     /// The difference of the table between base and head; `None` if neither its path nor its bytes changed.
     pub diff: Option<TableDiff>,
-    /// The change that the pull request makes to the rows of the head's table.
+    /// How the pull request changes the rows of the table in the head.
     pub change: RowChange,
     /// True if the pull request adds the table, or changes most of the rows that the loader reads.
     pub is_mostly_changed: bool,
     /// True if the table should have been judged but is in git-LFS and was not fetched.
     pub is_in_lfs: bool,
-    /// Errors that the pull request excuses by changing facts.
+    /// Errors that the head would have under the facts of the base. Changed facts excuse them.
     pub excused: Vec<Finding>,
     /// Ids of the rules that read rows of the table.
     pub examined: Vec<String>,
@@ -142,8 +142,8 @@ impl<'a> JudgeRun<'a> {
         })
     }
 
-    /// Decodes a table in each state, or only once if its bytes never change. Returns the decoded tables, and for each
-    /// state the index of its table; `None` if the state does not have the table.
+    /// Decodes the table in each state, or only once if all states have the same bytes. Returns the decoded tables, and
+    /// for each state the index of its decoded table (`None` if the state lacks the table).
     fn read(&self, lineage: &Lineage<'a>) -> (Vec<DecodedTable<'a>>, Vec<Option<usize>>) {
         let mut sides: Vec<DecodedTable<'a>> = Vec::new();
         let mut side_of_state = Vec::new();
@@ -184,8 +184,8 @@ impl<'a> JudgeRun<'a> {
         (sides, side_of_state)
     }
 
-    /// Returns the index of the decoded head table under the facts of the base. It is the same as `head` if no fact on
-    /// the table changed. `None` if the head does not have the table.
+    /// Returns the index in `sides` of the head's table under the facts of the base. It is `head` if no fact about the
+    /// table changed, and `None` if the head lacks the table.
     fn excused_side(
         &self,
         state: State<'a>,
@@ -204,8 +204,8 @@ impl<'a> JudgeRun<'a> {
         Some(sides.len() - 1)
     }
 
-    /// Returns true if the table's sketch is the same in all states that have the table: neither its bytes nor the
-    /// facts that it depends on changed.
+    /// Returns true if one sketch of the table is right for all states, because neither the table's bytes nor the facts
+    /// that the sketch depends on changed.
     fn is_alike(&self, lineage: &Lineage<'_>) -> bool {
         let [Some(before), Some(after), ..] = lineage.sides[..] else { return true };
         let reads_facts = || {
@@ -222,7 +222,7 @@ impl<'a> JudgeRun<'a> {
             }
     }
 
-    /// Returns which changed facts can change how the rows of a table are judged.
+    /// Returns which facts about a table changed: none, only those about its system, or all.
     fn new_facts(&self, before: &TableFile, after: &TableFile) -> NewFacts {
         let Some(facts) = &self.changed_facts else { return NewFacts::None };
         if before.identity() != after.identity() || facts.are_of_table(after) {
@@ -260,7 +260,7 @@ impl<'a> JudgeRun<'a> {
         RowChange::Compared(ComparedRows { matched, moved, ..unmatched })
     }
 
-    /// Makes the sketch of a table; `None` if the table cannot be read. `is_scanned` adds outliers and curves.
+    /// Makes the sketch of a table; `None` if the table cannot be read. With `is_scanned`, it has outliers and curves.
     fn sketch(
         &self,
         at: &TableContext<'_>,
@@ -277,8 +277,8 @@ impl<'a> JudgeRun<'a> {
         Ok(Some(Arc::new(sketch)))
     }
 
-    /// Applies rules to a table in each of the states `at`. `excused` is the head's table under the facts of the base;
-    /// it is given if both the table and facts on it changed.
+    /// Applies rules to one table in each of the states `at`. `excused` is the head's table under the facts of the
+    /// base; `None` if the table's bytes or the facts about it did not change.
     fn table_findings(
         &self,
         rules: &[Arc<Rule>],

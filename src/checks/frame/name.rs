@@ -20,7 +20,8 @@ use crate::database::catalog::TableFile;
 use crate::database::table::Reads;
 use crate::findings::{Finding, Hit, Hits, RowStates};
 
-/// The findings and sketches of one state, for the tables of some names. The sketches are kept without their points.
+/// The findings and sketches of one state, for the tables that were judged so far. The sketches have no points, which
+/// saves memory.
 #[derive(Default)]
 pub(super) struct StateResults<'a> {
     pub findings: Vec<Finding>,
@@ -33,7 +34,7 @@ pub(super) struct StateResults<'a> {
 }
 
 impl StateResults<'_> {
-    /// Adds the results for tables of other names.
+    /// Adds the results for other tables of the same state.
     pub(crate) fn add(&mut self, mut others: Self) {
         self.findings.append(&mut others.findings);
         self.sketches.append(&mut others.sketches);
@@ -42,11 +43,11 @@ impl StateResults<'_> {
     }
 }
 
-/// The result of judging the tables of a group, which usually have one name, against each other.
+/// The result of comparing the tables of one group with each other. The tables usually have the same name.
 pub(super) struct GroupResult<'a> {
     /// The findings and sketches of the tables, by state.
     pub kept: Vec<StateResults<'a>>,
-    /// Errors that the pull request excuses by changing facts.
+    /// Errors that the head would have under the facts of the base. Changed facts excuse them.
     pub excused: Vec<Finding>,
 }
 
@@ -103,8 +104,9 @@ impl<'a> JudgeRun<'a> {
         lineage.sides[number.min(self.head)]
     }
 
-    /// Returns the paths of the tables that are compared with others, by state. These are the subjects, and tables of
-    /// which the loader serves fewer keys because another version lost rows.
+    /// Returns the paths of the tables that rules compare with other tables, for each state. These are the judged
+    /// tables, and tables for which the loader serves fewer keys because the pull request removes rows of another
+    /// version.
     fn compared(&self, judged: &[(&Lineage<'a>, JudgedLineage)]) -> Vec<BTreeSet<&'a str>> {
         let version_of = |file: &'a TableFile| {
             let (system, backend, _, table) = file.identity();
@@ -134,8 +136,8 @@ impl<'a> JudgeRun<'a> {
         (0..self.states.len()).map(|number| of_state(number).collect()).collect()
     }
 
-    /// Judges the tables of a name against each other in all states. Adds the findings to `kept`, and returns the
-    /// errors that the pull request excuses by changing facts.
+    /// Compares the tables of one name with each other in all states. Adds the findings to `kept`. Returns the errors
+    /// that the head would have under the facts of the base.
     fn name(
         &self,
         name: &str,
@@ -226,8 +228,8 @@ impl<'a> JudgeRun<'a> {
         Ok(RuleFindings { by_state, excused })
     }
 
-    /// Turns the hits of each state into findings. Hits on rows of the head are compared with the rule's hits on the
-    /// same table in the base.
+    /// Turns the hits of each state into findings. A hit on rows of a table in the head is compared with the hits of
+    /// the same rule on this table in the base.
     fn settle_hits<'v>(
         &self,
         mut hits: Vec<Hits<'v>>,

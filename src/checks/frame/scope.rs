@@ -8,22 +8,23 @@ use crate::database::diff::{ChangedFacts, Details, FilePair};
 use crate::database::selection::Selected;
 use crate::database::state::State;
 
-/// The approximate size of a batch in bytes. The tables of one batch are read at the same time. If the tables of one
-/// name have more bytes, they are a batch by themselves, since they keep all threads busy.
+/// The approximate maximum size of a batch in bytes. The tables of one batch are read at the same time. A group of
+/// tables with more bytes is a batch by itself, since it keeps all threads busy.
 const BATCH: u64 = 8 << 20;
 
 /// A state of a database, and the tables in it that are judged.
 pub(crate) struct StateScope<'a> {
     pub state: State<'a>,
-    /// The selected part of the state, and its changed files.
+    /// The files of the state that the run selects, and which of them changed.
     pub selected: &'a Selected,
     /// Paths of the tables that all rules judge (the subjects). Other tables only serve as references.
     pub subjects: BTreeSet<&'a str>,
 }
 
 impl<'a> StateScope<'a> {
-    /// Creates the scope of a state. The subjects are the selected tables whose bytes or sidecar changed, and the
-    /// selected tables for which `is_known_otherwise` returns true.
+    /// Creates the scope of a state. All rules judge a selected table if its bytes or its sidecar changed.
+    /// `is_known_otherwise` returns true for other tables that all rules judge, such as tables about which a fact
+    /// changed.
     pub(crate) fn new(
         state: State<'a>,
         selected: &'a Selected,
@@ -51,7 +52,7 @@ pub(crate) struct ChangeScope<'a> {
     pub base: StateScope<'a>,
     /// The tables that differ between base and head.
     pub pairs: Vec<FilePair<'a>>,
-    /// The facts on which base and head differ.
+    /// The facts that differ between base and head.
     pub facts: ChangedFacts<'a>,
     /// The head under the facts of the base; `None` if the facts are the same or excused errors are not reported.
     pub excused: Option<State<'a>>,
@@ -70,7 +71,7 @@ pub(super) struct Lineage<'a> {
 }
 
 impl<'a> Lineage<'a> {
-    /// The approximate number of bytes that are read for the table.
+    /// The approximate number of bytes that are read from the table's files.
     pub(crate) fn size(&self) -> u64 {
         match &self.pair {
             Some(pair) if !pair.same_bytes => pair.size(),
@@ -92,8 +93,8 @@ pub(super) struct Group<'a> {
     pub lineages: Vec<Lineage<'a>>,
 }
 
-/// Divides the groups that contain a subject into batches, largest groups first. The tables of a batch are read at the
-/// same time. `states` are the base, if there is one, and the head.
+/// Divides groups of tables into batches, the largest groups first. Groups without a judged table are left out.
+/// `states` are the base, if there is one, and the head.
 pub(super) fn batches<'a>(
     states: &[StateScope<'a>],
     pairs: Vec<FilePair<'a>>,
@@ -121,7 +122,7 @@ pub(super) fn batches<'a>(
     batches
 }
 
-/// Pairs each table of the head with its counterpart in the base. Deleted tables are included.
+/// Pairs each table of the head with the same table in the base. Tables that the head lacks are included.
 fn lineages<'a>(states: &[StateScope<'a>], pairs: Vec<FilePair<'a>>) -> Vec<Lineage<'a>> {
     let is_subject = |sides: &[Option<&TableFile>]| {
         sides.iter().zip(states).any(|(file, scope)| file.is_some_and(|file| scope.judges(file)))

@@ -26,8 +26,8 @@ pub(super) struct JudgedState<'a> {
     pub selected: &'a Selected,
     /// The state's tables by backend, system and version.
     pub shelf: TableIndex<'a>,
-    /// Paths of the tables whose sketches keep key values. Findings on other tables need the values to name missing
-    /// keys.
+    /// Paths of the tables whose sketches keep key values. The values are needed to name keys that other tables
+    /// lack.
     pub named: BTreeSet<&'a str>,
     /// The support matrices of the state's systems.
     pub support: Matrices,
@@ -68,7 +68,8 @@ impl<'a> JudgedState<'a> {
         })
     }
 
-    /// Finds out how the loader reads a table, and whether queries reach it.
+    /// Returns whether the loader adds rows of other files to a table, and whether queries can ask for the table's
+    /// version.
     pub(crate) fn serving(&self, file: &TableFile) -> Serving {
         let (spec, place) = (self.state.specs.tables.get(&file.table), &file.place);
         let served = spec.map(|spec| self.shelf.sources(place, &spec.name, spec.filling));
@@ -114,8 +115,8 @@ impl<'a> JudgedState<'a> {
         ReportContext { entry, report, tables }
     }
 
-    /// Adds the git object id of an unreadable file to the findings on that file. If the bytes change and are still
-    /// unreadable, the findings count as new, since the content of the file is not known.
+    /// Adds the git object id of an unreadable file to the findings on that file. If the pull request replaces the file
+    /// by another unreadable one, the findings then count as new.
     pub(crate) fn name_bytes(&self, entry: &Entry, findings: &mut [Finding]) {
         let Some(id) = self.state.source.id(entry) else { return };
         for finding in findings.iter_mut().filter(|finding| finding.path == entry.path) {
@@ -148,8 +149,8 @@ impl Reread for JudgedState<'_> {
     }
 }
 
-/// Returns the smallest ratio of latency to bound in each slice. If a row has several bounds, the longest counts.
-/// Slices without a bound are left out.
+/// Returns the smallest ratio of a latency to its bound in each slice. A row with several bounds is compared with the
+/// longest one. Slices without a bound are left out.
 ///
 /// # Errors
 ///

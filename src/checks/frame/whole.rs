@@ -54,7 +54,7 @@ impl<'a> JudgeRun<'a> {
         Ok(JudgedWhole { findings, files })
     }
 
-    /// The findings of rules that judge the database as a whole.
+    /// Returns the findings of the rules that judge all tables of a state together.
     fn database(
         &self,
         number: usize,
@@ -84,8 +84,8 @@ impl<'a> JudgeRun<'a> {
         self.terms.rules.iter().flat_map(|rule| rule.item(item)).collect()
     }
 
-    /// Judges version directories, and adds their findings to `findings`. Returns the number of judged files: sidecars,
-    /// files of declared reuse and markers.
+    /// Judges the version directories of a state, and adds their findings to `findings`. Returns the number of judged
+    /// files: sidecars, `reuse.yaml` files and marker files.
     fn dirs(&self, number: usize, findings: &mut Vec<Finding>) -> u64 {
         let judged = &self.states[number];
         let (state, selected) = (judged.state, judged.selected);
@@ -126,7 +126,7 @@ impl<'a> JudgeRun<'a> {
         files
     }
 
-    /// Returns true if a directory or one of its donor directories changed.
+    /// Returns true if a file changed in the directory or in a directory from which it takes tables.
     fn touched(&self, number: usize, dir: &VersionDir) -> bool {
         let judged = &self.states[number];
         let parent = dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);
@@ -138,7 +138,8 @@ impl<'a> JudgeRun<'a> {
         selected.touched(&dir.path) || donors.any(|donor| selected.touched(&donor))
     }
 
-    /// Returns true if a directory has a selected table, or if the selection does not name tables.
+    /// Returns true if the selection includes the directory: either a table in it is selected, or the selection does
+    /// not name tables.
     fn wanted(&self, number: usize, dir: &VersionDir) -> bool {
         let judged = &self.states[number];
         let tables = &judged.state.catalog.tables;

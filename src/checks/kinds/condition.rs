@@ -17,7 +17,7 @@ use crate::findings::Hits;
 use crate::specs::system::System;
 use crate::specs::{Specs, TableSpec};
 
-/// Rows of tables that fulfil a condition.
+/// A check that reports the rows of tables that fulfil a condition.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Where")]
@@ -26,17 +26,18 @@ pub struct RowCondition {
     /// the condition.
     #[serde(default)]
     tables: Vec<String>,
-    /// The condition that reported rows fulfil, in SQL's syntax. It reads the table's columns, its place
-    /// (`place_system`, `place_backend`, `place_version`), figures of its system (`gpu.power`), and fields of the
-    /// sidecar (`sidecar.status`): those of the table's entry, or else those of the whole file. A row is judged only if
-    /// all these values are known, except those about which the condition asks by `IS NULL` or `coalesce`.
+    /// The condition that reported rows fulfil, in SQL's syntax. It can read the table's columns, its place
+    /// (`place_system`, `place_backend`, `place_version`), figures of its system (`gpu.power`) and fields of its
+    /// sidecar (`sidecar.status`). A field of the sidecar is taken from the table's entry, or else from the top of the
+    /// file. A row is judged only if all these values are known, except values that the condition tests with `IS NULL`
+    /// or `coalesce`.
     #[schemars(with = "Expr")]
     condition: Spanned<Expr>,
-    /// The message of the finding: a sentence about one row. `{name}` stands for a value that the condition could
-    /// read. The message on several rows has the values of the first one, and the number of rows.
+    /// The message of the finding: a sentence about one row. `{name}` stands for a value that the condition can read. A
+    /// finding on several rows shows the values of the first row, and the number of rows.
     #[schemars(with = "Sentence")]
     says: Spanned<Sentence>,
-    /// The columns that examples show in addition to the key; by default those of the condition.
+    /// The columns that examples show in addition to the key; by default the columns that the condition reads.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     show: Option<Spanned<Vec<String>>>,
@@ -76,9 +77,9 @@ impl RowCondition {
         self.tables.is_empty() || globs.any(|glob| glob.is_ok_and(is_named))
     }
 
-    /// Returns an error if the condition compares different types, or if the rule reads an unknown name. Known names
-    /// are figures, fields of the sidecar and columns that each table in `tables` has (any table if none is named). The
-    /// error names the line. Tables without a spec are not checked.
+    /// Returns an error with the line number if the condition compares different types, or if the rule reads an unknown
+    /// name. Known names are figures, fields of the sidecar, and columns that every table in `tables` has. If `tables`
+    /// is empty, any table may have the column. Tables without a spec are not checked.
     pub(crate) fn check(&self, specs: &Specs) -> Result<(), Reason> {
         self.tables.iter().try_for_each(|glob| matcher(glob, GlobScope::Names).map(drop))?;
         let tables = specs.tables.values().filter(|spec| self.concerns(&spec.name));

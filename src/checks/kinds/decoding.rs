@@ -5,8 +5,8 @@ use crate::checks::{Found, Item, Judge, Judged, RowContext, RuleHead, TableConte
 use crate::database::table::{TableFault, Torn};
 use crate::findings::{Example, Finding, Hits, Severity, wholes};
 
-/// The check for tables that cannot be decoded or do not have the digest in their sidecar, and for links that replace
-/// files.
+/// The check for tables that cannot be decoded or whose digest differs from the one in their sidecar. It also reports
+/// links that replace files.
 pub(crate) struct UnreadableTableCheck;
 
 impl Judge for UnreadableTableCheck {
@@ -39,8 +39,8 @@ impl Judge for UnreadableTableCheck {
     }
 }
 
-/// Reports a table that does not have the digest in its sidecar: a flipped bit decodes to another value without an
-/// error.
+/// Returns a finding if a table's SHA-256 differs from the one in its sidecar. Damage such as a flipped bit often
+/// decodes without an error, and only the digest shows it.
 fn digest(rows: &RowContext<'_>) -> Option<Finding> {
     let stated = rows.meta()?.tables.get(&rows.file.table)?.sha256.as_deref()?;
     let stated = stated.trim_start_matches("sha256:");

@@ -73,8 +73,8 @@ fn check(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Found {
     found
 }
 
-/// Returns a warning if the systems' folder has another path and the old path is not a link to it. Readers of the old
-/// path, such as the planner's package, then find no data. `None` if the path is the same.
+/// Returns a warning if the folder of the systems moved and left no link at its old path. Programs that read the old
+/// path, such as the planner's package, then find no data. `None` if there is nothing to report.
 fn moved_folder(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Option<Finding> {
     let is_link = |entry: &Entry| {
         let above = base.folder.strip_prefix(&entry.path);
@@ -116,7 +116,7 @@ fn tables_by_system(catalog: &Catalog) -> BTreeMap<&str, usize> {
 }
 
 /// Returns one finding for each link or submodule of the head that replaces a folder of systems of the base. The files
-/// behind it are not in the repository.
+/// to which a link or submodule leads are not in the repository.
 fn replaced_folders(rule: RuleHead<'_>, base: &Catalog, head: &Catalog) -> Vec<Finding> {
     let mut found = Vec::new();
     for entry in head.outside_files.iter() {

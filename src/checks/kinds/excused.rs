@@ -9,12 +9,12 @@ use crate::checks::{ChangeContext, CheckInputs, Found, Input, Judge, RuleHead};
 use crate::database::catalog::{Place, Role};
 use crate::findings::{Finding, Severity};
 
-/// The severities of errors that a pull request excuses by changing facts.
+/// The check for errors that are absent only because a pull request also changes facts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Excuses {
-    /// Rules whose errors are excused only with an info, since there is usually a good reason: a family moves, or a
-    /// figure is added for a new model.
+    /// Names of rules. A finding on an absent error of these rules is only an info, since there usually is a good
+    /// reason, such as a new model that needs a figure.
     info: Vec<String>,
 }
 
@@ -23,7 +23,7 @@ impl Judge for Excuses {
         CheckInputs::of(&[Input::Changes, Input::Excused])
     }
 
-    /// One finding per rule and table.
+    /// Returns one finding for each rule and table.
     fn change(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
         Ok(at.excused.iter().map(|error| self.finding(rule, at, error)).collect())
     }
@@ -52,8 +52,8 @@ impl Excuses {
     }
 }
 
-/// Returns the paths of the changed files that may excuse an error: the YAML of its system, files of facts, and
-/// declared reuse.
+/// Returns the paths of the changed files that may be the reason why an error is absent: the YAML of the table's
+/// system, files of facts, and the `reuse.yaml` of the table's directory.
 fn facts<'a>(at: &ChangeContext<'a>, error: &Finding) -> Vec<&'a str> {
     let place = error.place.as_ref();
     let system = place.and_then(|place| at.head.catalog.systems.get(&place.system));

@@ -11,19 +11,19 @@ use crate::database::table::number_json;
 use crate::findings::{EXAMPLES, Example, Finding, Hit, HitPart, Severity};
 use crate::specs::{ColumnKind, Identity};
 
-/// The relative difference that rounding may cause, by the order of operations or by storage in 32 bits.
+/// The maximum relative difference that rounding explains, such as that of 32-bit numbers.
 const FLOAT_NOISE: f64 = 1e-6;
 
 /// The check for values of a row that contradict each other.
 pub(crate) struct IdentityCheck;
 
-/// A row that contradicts an identity.
+/// A row whose values do not fulfil an equation or a condition of the table's spec (an identity).
 #[derive(Clone, Copy)]
 struct BrokenRow {
     row: usize,
-    /// The value that follows from the other columns; NaN if the identity is a condition.
+    /// The value that the other columns give by the equation; NaN if the identity is a condition.
     expected: f64,
-    /// The ratio of the given to the expected value, inverted if it is below 1; NaN if the identity is a condition.
+    /// The factor, 1 or more, between the row's value and the expected value; NaN if the identity is a condition.
     factor: f64,
 }
 
@@ -102,8 +102,8 @@ fn contradictions(rows: &RowContext<'_>, identity: &Identity) -> Result<Vec<Brok
     Ok(found)
 }
 
-/// Returns half a unit of each value's last decimal digit. A zero counts as precise as the most precise value, since it
-/// has no digits.
+/// Returns how far each value may be rounded: half a unit of its last decimal digit. A zero has no digits, so it gets
+/// the smallest result of the other values.
 fn written_halves(values: &[f64]) -> Vec<f64> {
     let nonzero = values.iter().filter(|value| **value != 0.0 && value.is_finite());
     let least = nonzero.map(|value| half_unit(*value)).fold(f64::INFINITY, f64::min);
@@ -121,7 +121,7 @@ fn hit<'v>(
     Hit::rows(rows.file, all, severity, move |part| finding(rows, &found, severity, part))
 }
 
-/// Creates the finding on the rows of a part. The message describes the rows of one identity after the other.
+/// Creates the finding on the rows in `part`. The message describes one identity after the other.
 fn finding(
     rows: &RowContext<'_>,
     found: &[Contradictions<'_>],

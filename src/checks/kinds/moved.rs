@@ -17,10 +17,10 @@ use crate::findings::Finding;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MoveLimits {
-    /// The minimum factor between the latencies before and after the change, as the median over the slice's keys.
+    /// The minimum factor by which a slice's latencies change, up or down, as a median over the slice's keys.
     factor: f64,
-    /// At least this many keys of a slice must change by more than reruns do. If only single keys of a slice change,
-    /// the slice must have at least this many keys.
+    /// The minimum number of keys in a slice that change by more than reruns do. For a finding on single latencies, it
+    /// is the minimum number of keys that the slice has.
     keys: u64,
 }
 
@@ -46,15 +46,16 @@ impl Judge for MoveLimits {
 }
 
 impl MoveLimits {
-    /// Returns true if most keys of a slice moved beyond noise and the median ratio of all its keys reaches the factor.
+    /// Returns true if most latencies of a slice changed beyond rerun noise, and the median ratio of all its latencies
+    /// reaches the limit `factor`.
     fn is_moved(&self, slice: &SliceDiff) -> bool {
         let Some(latency) = slice.latency else { return false };
         let is_most = 2 * latency.beyond_noise >= slice.common;
         latency.beyond_noise >= self.keys && is_most && times_off(latency.ratio) >= self.factor
     }
 
-    /// Returns true if some latencies of a slice moved beyond noise while most stay the same to the last bit. In a
-    /// rerun, nearly all latencies change.
+    /// Returns true if some latencies of a slice changed beyond rerun noise, while most did not change at all. A new
+    /// measurement would change nearly all latencies.
     fn has_single_cells(&self, slice: &SliceDiff) -> bool {
         let moved =
             |l: SliceLatency| l.keys >= self.keys && l.beyond_noise > 0 && 2 * l.changed < l.keys;
@@ -67,7 +68,7 @@ fn moved_keys(slices: &[&SliceDiff]) -> u64 {
     slices.iter().filter_map(|slice| slice.latency).map(|latency| latency.beyond_noise).sum()
 }
 
-/// Joins the descriptions of the first slices, and adds the number of further slices.
+/// Joins the descriptions of the first slices, and says how many more there are.
 fn shown(said: &[String]) -> String {
     const SHOWN: usize = 3;
     let more = said.len().saturating_sub(SHOWN);
@@ -75,7 +76,7 @@ fn shown(said: &[String]) -> String {
     format!("{}{more}", said.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; "))
 }
 
-/// A table that has the same place in both states, with its entries in their sidecars.
+/// A changed table that has the same place in both states, with the table's sidecar entry in each state.
 struct ServedChange<'a> {
     diff: &'a TableDiff,
     served: &'a ServedDiff,
@@ -115,8 +116,8 @@ impl<'a> ServedChange<'a> {
         Some(self.finding(rule, slices, &what, |_| String::new())?.examples(worst))
     }
 
-    /// Creates a finding on slices; `None` without slices, or if a new collection in the sidecar explains the
-    /// changes. `ratios` describes the ratios of a slice.
+    /// Creates a finding on slices. `None` without slices, or if the sidecar states a new collection, which explains
+    /// the changes. `ratios` formats the ratios of a slice for the message.
     fn finding(
         &self,
         rule: RuleHead<'_>,
@@ -145,7 +146,8 @@ impl<'a> ServedChange<'a> {
         Some(rule.on_table(self.head, message).rows(keys as usize).parts(&said).about_change())
     }
 
-    /// Quotes the notes and the status that the change adds to the sidecar. They do not explain the moved latencies.
+    /// Returns the notes and the status that the pull request adds to the sidecar, for the message. Such notes do not
+    /// explain why latencies changed.
     fn notes(&self) -> String {
         let Some(after) = self.after else { return String::new() };
         let before: Vec<String> = self.before.into_iter().flat_map(TableMeta::notes).collect();

@@ -5,14 +5,16 @@ use serde::Deserialize;
 
 use crate::checks::{CheckInputs, Input, Judge};
 
-/// The check for step times of a current version that the planner predicted before a change, but not after it.
+/// The check for step times that the planner predicted before a change, but not after it. Only current versions are
+/// checked.
 pub(crate) struct LostPredictions;
 
 /// The limit above which a changed step time is a warning instead of an info.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MovedPredictions {
-    /// A step time that the pull request should not change is a warning if it changes by at least this share.
+    /// The minimum relative change of a step time that makes its finding a warning. It applies to step times that the
+    /// pull request should not change.
     pub unexplained: f64,
 }
 

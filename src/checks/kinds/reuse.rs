@@ -49,7 +49,7 @@ fn has_table(at: &DirContext<'_>, version: &str, table: &str) -> bool {
     dir.is_some_and(|d| d.path != at.dir.path && d.tables.iter().any(holds))
 }
 
-/// The check for declared reuse of tables that the loader takes only from their own version.
+/// The check for `reuse.yaml` files that name tables which the loader never takes from another version.
 pub(crate) struct ReuseForbidden;
 
 impl Judge for ReuseForbidden {

@@ -13,33 +13,33 @@ use crate::checks::series::AxisSeries;
 use crate::checks::{Judge, Judged, RowContext};
 use crate::findings::Hits;
 
-/// Limits beyond which rows count as made up instead of measured.
+/// Limits for the check of rows that seem to be made up instead of measured.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SyntheticLimits {
     /// Rows are reported if at least this many successive rows have different keys and the same latency.
     repeated: usize,
-    /// The limits for series whose points lie on a line.
+    /// The limits for series whose points are exactly on the line between their neighbours.
     drawn: DrawnSeries,
 }
 
 /// Limits for drawn series: many of their points are exactly on the line between their neighbours.
 ///
-/// The line is straight, either in the values or in the logarithms of size and latency (a power law). A point is on
-/// the line if it is as near as the resolution of the table's latencies. A single such point proves nothing, since
-/// sweeps have flat and straight parts. Several points in each of several series are an interpolation.
+/// The line is straight either in the values, or in the logarithms of size and latency (a power law). A point is on the
+/// line if its distance is within the resolution of the table's latencies. A single such point proves nothing, since
+/// sweeps have flat and straight parts. Several points in each of several series show that values were interpolated.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DrawnSeries {
     /// The minimum number of points on the line in a drawn series.
     points: usize,
-    /// The least share of the points on the line among the points that can be judged.
+    /// A series counts as drawn only if at least this share of its judged points is on the line.
     share: f64,
-    /// The minimum ratio of the share of points on the line to the share that chance explains.
+    /// The share of points on the line must be at least this many times the share that chance explains.
     chance: f64,
-    /// A point can be judged if its rounding error, as a share of its latency, is at most this.
+    /// A point is judged only if its rounding error is at most this share of its latency.
     rounding: f64,
-    /// A point can be judged if at most this many rows have its latency. More repetitions come from the steps of a
+    /// A point is judged only if at most this many rows have its latency. More repetitions come from the steps of a
     /// timer.
     repeats: usize,
     /// The minimum number of drawn series along one axis.
@@ -49,7 +49,8 @@ struct DrawnSeries {
 /// The relative rounding error of a latency that is given in full precision.
 const ARITHMETIC: f64 = 1e-7;
 
-/// The maximum number of series that are read to find the usual distance of an axis' points from the line.
+/// The maximum number of series that are read to measure how far points usually are from the line between their
+/// neighbours.
 const SPREAD: usize = 256;
 
 impl Judge for SyntheticLimits {
@@ -120,11 +121,11 @@ struct Latencies<'a> {
 /// The points of a series that can be judged.
 #[derive(Default)]
 struct DecidedPoints {
-    /// Indices of the rows that are on the line.
+    /// The rows whose points are on the line between their neighbours.
     on: Vec<usize>,
     /// The number of points that can be judged.
     count: usize,
-    /// The sum of the points' relative rounding errors.
+    /// The sum of the relative rounding errors of all points that can be judged.
     rounding: f64,
 }
 
@@ -178,8 +179,9 @@ impl DrawnSeries {
         on >= self.points && on as f64 >= self.share.max(self.chance * expected) * decided
     }
 
-    /// Finds the points of a series that can be judged. Their two neighbours differ, their rounding error is small, and
-    /// few rows have the same latency. `sorted` has the bits of all latencies, ascending.
+    /// Finds the points of a series that can be judged, and which of these points are on the line. A point can be
+    /// judged if its two neighbours differ, its rounding error is small, and few rows have the same latency. `sorted`
+    /// has the bits of all latencies, ascending.
     fn decide(
         &self,
         rows: &[u32],

@@ -19,56 +19,56 @@ use crate::checks::{CheckInputs, CrossContext, Input, Judge, Judged, RowContext,
 use crate::database::table::number_json;
 use crate::findings::{Finding, Severity, SliceEvidence, wholes};
 
-/// Limits for slices that may be in another unit.
+/// Limits for the check of slices whose latencies may be in another unit, such as µs instead of ms.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Units")]
 pub struct UnitFactors {
-    /// A slice and a reference must share at least this many keys.
+    /// A slice is compared with a reference only if both have at least this many keys in common.
     points: usize,
     /// A slice is reported with a warning if it is slower or faster than its references by at least this factor.
     from: f64,
-    /// The smallest and the largest factor, up or down, that is certainly the factor between two units.
+    /// A slice is certainly in another unit if it differs by a factor between these two, up or down.
     factor: [f64; 2],
-    /// The maximum quotient of the upper and the lower quartile of the ratios to a reference. If it is larger, the
-    /// ratios are not one constant factor.
+    /// The maximum spread of the ratios to a reference: the upper quartile divided by the lower quartile. A change of
+    /// the unit cannot explain a larger spread.
     spread: f64,
-    /// The smallest and the largest plausible first percentile of a slice's latencies, in ms. This limit is for slices
-    /// that share no keys with another table.
+    /// The minimum and the maximum plausible first percentile of a slice's latencies, in ms. A slice that shares no
+    /// keys with another table is judged by this range alone.
     alone_ms: [f64; 2],
     /// A slice is compared with `alone_ms` only if it has at least this many points.
     alone_points: usize,
-    /// Tables that are not compared with others.
+    /// Names of the tables that are not compared with other tables.
     except: Vec<String>,
     /// A measured time above this number of hours is reported, since no kernel takes that long.
     hours: f64,
 }
 
-/// A safety factor for a quick comparison. Slices are compared key by key only if their mean latencies differ by at
-/// least [`UnitFactors::from`] / `SCREEN`. Sizes that only one slice has may change its mean by this factor.
+/// A margin for a quick test before slices are compared key by key. The test compares the ratio of two
+/// slices' means with [`UnitFactors::from`] / `SCREEN`, since slices of different sizes have different means.
 const SCREEN: f64 = 5.0;
 
-/// The mean logarithms of the latencies, by the table's index in the peers and the slice's index in its sketch. NaN for
-/// a slice without latencies; empty for tables that are not compared.
+/// The mean logarithm of each slice's latencies, by table index and slice index. NaN for a slice without latencies; a
+/// table that is not compared has an empty list.
 type MeanLogs = Vec<Vec<f64>>;
 
 /// A slice whose latencies differ from all references by a large factor.
 struct ShiftedSlice<'a> {
     slice: &'a Slice,
     index: usize,
-    /// The ratio of the slice's latencies to those of a reference; the median over the references.
+    /// The slice's latencies divided by those of a reference, as a median over the references.
     ratio: f64,
     references: usize,
-    /// The upper quartile of the ratios to a reference divided by the lower one; the median over the references.
+    /// The upper quartile of the ratios at single keys divided by the lower one, as a median over references.
     spread: f64,
-    /// The smallest ratio to a reference. References that are implausibly fast themselves are left out. It is 0 if no
-    /// reference remains.
+    /// The slice's smallest ratio to a reference; 0 if there is no reference. References that are implausibly fast
+    /// themselves do not count.
     least: f64,
-    /// The smallest ratio of a latency to its bound in the slice; `None` if no bound applies or it was not computed.
+    /// The smallest ratio of a latency in the slice to its bound; `None` without a bound or if not computed.
     over_bound: Option<f64>,
 }
 
-/// The ratios of a slice's latencies to those of a reference.
+/// The ratios of a slice's latencies to those of a reference, summarised over the common keys.
 struct Ratio {
     /// The logarithm of the median ratio.
     log: f64,
@@ -90,7 +90,7 @@ impl Judge for UnitFactors {
         Ok(too_long(rows, self.hours))
     }
 
-    /// Makes one finding for each table with slices in another unit than the others of its name.
+    /// Returns one finding for each table that has slices in another unit than other tables of the same name.
     fn cross<'v>(&'v self, rule: RuleHead<'v>, at: &'v CrossContext<'v>) -> Judged<'v> {
         let tables = &at.peers.tables;
         let is_compared = |(file, sketch): &SketchedTable<'v>| {
@@ -166,8 +166,8 @@ impl UnitFactors {
         Some(on_slices(rule, severity, table, message, "ratio", &figures))
     }
 
-    /// Returns a finding on slices that share their keys with no other table and have implausible latencies; `None`
-    /// without any. `number` is the table's index in the peers.
+    /// Returns a finding on slices with implausible latencies that share their keys with no other table; `None` if
+    /// there are no such slices. `number` is the table's index in the peers.
     fn alone(
         &self,
         rule: RuleHead<'_>,
@@ -254,8 +254,8 @@ impl UnitFactors {
         (ratios.len() >= self.points).then_some(ratio)
     }
 
-    /// The first percentile of a slice's latencies in ms, if it is implausible; `None` otherwise, or if the slice has
-    /// too few points.
+    /// Returns the first percentile of a slice's latencies in ms if it is implausible. Returns `None` if it is
+    /// plausible or the slice has too few points.
     fn implausible_end(&self, sketch: &Sketch, slice: usize) -> Option<f64> {
         if (*sketch.counts.get(slice)? as usize) < self.alone_points {
             return None;
@@ -283,8 +283,8 @@ fn levels(sketch: &Sketch) -> Vec<f64> {
     sums.into_iter().map(|(points, sum)| sum / points).collect()
 }
 
-/// Returns the other tables that have latencies of a slice: the table's sketch, the index of the slice in this sketch,
-/// and the mean logarithm of the slice's latencies in the table.
+/// Iterates over the other tables that have latencies of `slice`. Each item is the other table's sketch, the slice's
+/// index in that sketch, and the mean logarithm of the slice's latencies there.
 fn others<'a>(
     at: &CrossContext<'a>,
     levels: &MeanLogs,
@@ -298,7 +298,7 @@ fn others<'a>(
     })
 }
 
-/// Returns a finding on slices of a table. `figures` has each slice's index and its value of the evidence `name`.
+/// Returns a finding on slices of a table. `figures` pairs a slice's index with its value in the finding's evidence.
 fn on_slices(
     rule: RuleHead<'_>,
     severity: Severity,
@@ -323,8 +323,8 @@ fn is_time(point: &SketchPoint) -> bool {
     point.latency > 0.0 && point.latency.is_finite()
 }
 
-/// The median of logarithms; `None` without any. Of two middle values, the one nearer to 0 counts, so that both of
-/// two references must differ.
+/// Returns the median of logarithms; `None` if the list is empty. Of two middle values, the one nearer to 0 is
+/// returned, or 0 if the two have different signs.
 fn middle(logs: &mut [f64]) -> Option<f64> {
     logs.sort_by(f64::total_cmp);
     let (below, above) = (*logs.get(logs.len().checked_sub(1)? / 2)?, logs[logs.len() / 2]);

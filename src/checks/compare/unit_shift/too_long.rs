@@ -7,8 +7,8 @@ use crate::specs::Unit;
 
 const HOUR_MS: f64 = 3.6e6;
 
-/// A hit on rows with a measured time above `hours`; empty without such rows. The rule latency-not-finite reports
-/// infinite times.
+/// Returns a hit on rows with a measured time above `hours`; empty without such rows. Infinite times are left to the
+/// rule latency-not-finite.
 pub(super) fn too_long<'v>(rows: &'v RowContext<'v>, hours: f64) -> Hits<'v> {
     let mut columns = Vec::new();
     let mut longest_ms = vec![0.0_f64; rows.count];

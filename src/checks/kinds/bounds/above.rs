@@ -8,13 +8,14 @@ use crate::base::words::{count, plural_verb};
 use crate::checks::{Judge, Judged, RowContext};
 use crate::findings::Hits;
 
-/// Limits for latencies that are too long for any machine of the system.
+/// Limits for the check of latencies that are far longer than any machine of the system needs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FarAbove {
     /// A row is reported if its latency is at least this many times its longest bound.
     times: f64,
-    /// The minimum bound in ms. Shorter bounds are raised to it, since every launch takes some time.
+    /// The shortest bound in ms with which a row is compared. Shorter bounds count as this long, since every launch
+    /// takes some time.
     floor_ms: f64,
 }
 

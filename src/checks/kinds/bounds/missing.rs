@@ -10,8 +10,8 @@ use crate::findings::{Hits, Severity};
 use crate::specs::Bound;
 use crate::specs::system::{L2_CACHE, System};
 
-/// A scope in which figures that the system does not state are 1. If a formula has no value even then, it does not
-/// apply to the row.
+/// A scope of a formula in which each figure that the system does not state has the value 1. A formula that has no
+/// value even in this scope does not apply to the row.
 struct FilledScope<'a> {
     scope: &'a dyn Scope,
     /// The dotted path of the only figure that is replaced by 1; `None` if all unstated figures are replaced.
@@ -45,8 +45,8 @@ struct UnjudgedRows {
 /// The rows that a bound cannot judge, by the dotted path of the missing figure.
 type ByFigure = BTreeMap<String, UnjudgedRows>;
 
-/// Returns one hit for each bound that cannot judge some rows. The hit is a warning if the system does not state a rate
-/// or another figure of the formula. It is an info if only the cache size is not stated.
+/// Returns one hit for each bound that cannot judge some rows because the system does not state a figure. The hit is an
+/// info if only the cache size is missing, otherwise a warning.
 pub(super) fn hits<'v>(rows: &'v RowContext<'v>) -> Judged<'v> {
     let Some(system) = rows.system() else { return Ok(Hits::new()) };
     let mut hits = Hits::new();
@@ -110,11 +110,11 @@ fn without_figure(
     Ok(missing)
 }
 
-/// The dtypes in a column for which the system does not state a rate.
+/// The dtypes in a column for which the system states no rate, in FLOP/s.
 struct UnstatedRates<'a> {
     codes: &'a [u32],
-    /// The path of the missing rate and the dtype, by the column's dictionary code; `None` if the system states the
-    /// rate.
+    /// The name of the missing figure and the dtype, by the column's dictionary code. `None` for a dtype whose rate is
+    /// stated.
     by_code: Vec<Option<(&'a str, &'a str)>>,
 }
 
@@ -134,14 +134,14 @@ impl<'a> UnstatedRates<'a> {
     }
 }
 
-/// Returns the path of the figure for a dtype's rate, if the system does not state the rate. `None` if the rate is
-/// stated or the dtype has no such figure.
+/// Returns the name of the figure that should state a dtype's rate. Returns `None` if the system states the rate, or if
+/// no figure exists for the dtype.
 fn missing_rate<'a>(rows: &RowContext<'a>, system: &System, dtype: &str) -> Option<&'a str> {
     let figure = rows.specs.lookups.rate(dtype)?;
     system.figure(figure).is_none_or(|rate| rate <= 0.0).then_some(figure)
 }
 
-/// Describes the rows among `own` that a bound cannot judge.
+/// Returns the message on those of the rows `own` that the bound cannot judge.
 fn message(rows: &RowContext<'_>, bound: &Bound, missing: &ByFigure, own: &[usize]) -> String {
     let system = &rows.file.place.system;
     let mut says = Vec::new();
@@ -161,7 +161,7 @@ fn message(rows: &RowContext<'_>, bound: &Bound, missing: &ByFigure, own: &[usiz
     says.join("; ")
 }
 
-/// A clause that completes "the time that …": `reading its data takes at the memory bandwidth`.
+/// Returns the end of the phrase "the time that …", such as `reading its data takes at the memory bandwidth`.
 pub(super) fn resource(bound: &Bound) -> &str {
     match bound.name.as_str() {
         "math" => "the arithmetic takes at the peak rate",

@@ -23,14 +23,14 @@ pub(crate) use self::above::FarAbove;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Margins")]
 pub struct BoundMargins {
-    /// Rows are reported if their measured time divided by the bound is below this ratio. It is slightly below 1 to
-    /// allow for timer errors and clocks above the rated ones.
+    /// A row is reported if its measured time divided by the bound is below this ratio. The ratio is slightly below 1,
+    /// since timers have errors and a GPU may exceed its rated clock.
     reached: f64,
-    /// The minimum working set of a judged row, as a multiple of the L2 cache. It applies to bounds that a cache can
-    /// beat.
+    /// The minimum size of a judged row's data, in multiples of the L2 cache. It applies to bounds such as memory
+    /// bandwidth, which data in the cache need not respect.
     caches: f64,
-    /// A cache cannot explain a measured time that is below this share of the reduced bound, which covers only the data
-    /// beyond one full cache.
+    /// A measured time is certainly wrong if it is below this share of the bound for the data that exceeds the L2
+    /// cache. No cache can explain such a time.
     past_cache: f64,
 }
 
@@ -39,7 +39,7 @@ struct BelowRow {
     /// Measured time divided by the bound.
     ratio: f64,
     row: usize,
-    /// True if the time can only be explained by an error of the measurement.
+    /// True if only an error of the measurement can explain the time.
     certain: bool,
 }
 
@@ -129,12 +129,13 @@ impl BoundMargins {
     }
 }
 
-/// Returns the severity for rows below a bound. `certain` is true if some times can only be explained by an error.
+/// Returns the severity for rows below a bound: the rule's severity if `certain` is true, otherwise at most a warning.
+/// `certain` means that only an error of the measurement can explain some of the times.
 fn grade(rows: &RowContext<'_>, certain: bool) -> Severity {
     if certain { rows.rule.severity } else { rows.rule.severity.at_most(Severity::Warning) }
 }
 
-/// Returns one finding with the rows below each bound. The first bound decides on the severity.
+/// Returns one finding on the rows below the given bounds. The first bound sets the severity.
 fn finding(rows: &RowContext<'_>, below: &[RowsBelowBound<'_>]) -> Option<Finding> {
     let certain = below.first()?.certain();
     let severity = grade(rows, certain);
@@ -158,7 +159,7 @@ impl<'a> RowsBelowBound<'a> {
         self.rows.iter().map(move |below| RowHit { row: below.row, grade })
     }
 
-    /// Returns the bound with those of its rows that are in `part`; `None` if none of them is.
+    /// Returns the bound with only those rows that are in `part`; `None` if no rows remain.
     fn within(&self, part: &HitPart<'_>) -> Option<Self> {
         let rows: Vec<_> = self.rows.iter().copied().filter(|r| part.has(r.row)).collect();
         if rows.is_empty() {

@@ -14,17 +14,19 @@ use crate::specs::KeyPart;
 #[derive(strum_macros::IntoStaticStr)]
 #[strum(const_into_str, serialize_all = "kebab-case")]
 pub(super) enum RepeatCause {
-    /// The copies differ in none of the columns: the rows of a run were written twice.
+    /// The copies are equal in all columns except measurements: the rows of a run were written twice.
     Rerun,
     /// The copies belong to sweeps that overlap by design.
     ByDesign,
-    /// The copies belong to models of the same geometry, each with a sweep of its own. Holds the models' names.
+    /// The copies belong to models of the same geometry, each of which has its own sweep. The list has the models'
+    /// names.
     ModelAliases(Vec<String>),
     /// The copies differ in the kernel, which the key does not contain.
     Kernels,
-    /// The copies differ in this column, which the table's spec does not have and which may be a part of the key.
+    /// The copies differ in the named column, which the table's spec does not have. The named column may belong to the
+    /// key.
     UnknownColumn(String),
-    /// The copies differ in other columns.
+    /// The copies differ in columns of the spec other than the kernel and the model.
     Other,
 }
 
@@ -47,8 +49,8 @@ impl RepeatCause {
         }
     }
 
-    /// Returns the clause that adds the cause to the finding's message. `not_known` is the end of a sentence about an
-    /// unknown column.
+    /// Returns the part of the finding's message that states the cause. `not_known` ends the sentence about an unknown
+    /// column.
     pub(super) fn say(&self, differs: &[String], not_known: &str) -> String {
         let columns = differs.join(", ");
         match self {
@@ -85,12 +87,13 @@ pub(super) const LOOKED_AT: usize = 1000;
 /// A repeated key with all rows that have it, in file order.
 pub(super) struct KeyCopies {
     pub rows: KeyRows,
-    /// The slowest copy divided by the fastest, for the latency column that differs most.
+    /// The latency of the slowest copy divided by that of the fastest. If there are several latency columns, the
+    /// largest ratio.
     pub spread: f64,
     pub conflict: bool,
-    /// True if the copies differ by more than 99 % of reruns do.
+    /// True if the copies differ by more than a second measurement explains in 99 % of cases.
     pub beyond_noise: bool,
-    /// True if each copy belongs to another sweep and these sweeps overlap by design.
+    /// True if the copies belong to different sweeps that contain the same keys by design.
     pub by_design: bool,
 }
 
@@ -104,15 +107,17 @@ impl KeyCopies {
 /// The latency difference between copies of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CopySpread {
-    /// The slowest copy divided by the fastest, for the latency column that differs most.
+    /// The latency of the slowest copy divided by that of the fastest. If there are several latency columns, the
+    /// largest ratio.
     pub ratio: f64,
-    /// True if the ratio exceeds the rerun noise at the slowest copy's latency.
+    /// True if a second measurement hardly ever explains the ratio, at the latency of the slowest copy.
     pub beyond_noise: bool,
 }
 
 impl CopySpread {
-    /// Compares `rows` in each of the latency columns, in ms. `tail` returns the largest ratio that reruns explain at
-    /// a latency. A latency of zero or less next to a positive one has no ratio, but exceeds any noise.
+    /// Compares `rows` in each of the latency columns, in ms. `tail` returns the largest ratio that a second
+    /// measurement explains at a given latency. A zero or negative latency next to a positive one is always beyond
+    /// noise.
     pub(crate) fn of(
         rows: &[usize],
         latencies: &[&Vals<'_, f64>],
@@ -132,7 +137,7 @@ impl CopySpread {
     }
 }
 
-/// The fastest and the slowest value of some rows, without NaN; (∞, 0) if there are none.
+/// Returns the fastest and the slowest latency of some rows; (∞, 0) without latencies. NaN is ignored.
 pub(super) fn range(rows: &[usize], values: &Vals<'_, f64>) -> (f64, f64) {
     let times = || rows.iter().map(|row| values.get(*row));
     (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max))

@@ -21,20 +21,20 @@ pub(crate) use self::cause::CopySpread;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Conflict {
-    /// Copies contradict each other if the slowest divided by the fastest exceeds 1 by more than this.
+    /// Copies contradict each other if the slowest takes longer than the fastest by more than this share.
     spread: f64,
-    /// Copies contradict each other only if the slowest takes at least this many ms. Below, the timer's resolution
-    /// explains the difference.
+    /// Copies contradict each other only if the slowest takes at least this many ms. Differences between faster copies
+    /// come from the timer's resolution.
     floor_ms: f64,
     /// At least this many keys with contradicting copies make the finding an error instead of a warning.
     keys: usize,
-    /// The maximum share of contradictions among the keys that sweeps repeat by design. If the share is larger, these
-    /// contradictions count as conflicts.
+    /// Overlapping sweeps repeat keys by design. Contradictions among these keys count as conflicts only if their share
+    /// exceeds this limit.
     coexist: f64,
 }
 
-/// The tolerance when a ratio is compared with a limit. Timers have steps, so copies often differ by exactly the limit,
-/// and rounding must not decide.
+/// The tolerance for rounding when a ratio is compared with a limit. Timers have steps, so that copies often differ by
+/// exactly the limit.
 const ROUNDING: f64 = 1e-9;
 
 impl Judge for Conflict {
@@ -95,8 +95,8 @@ impl Conflict {
         KeyCopies { rows: copies, spread: ratio, conflict, beyond_noise, by_design }
     }
 
-    /// The severity of a finding on repeated keys. Copies of sweeps that overlap by design are an info unless too
-    /// many of them contradict each other.
+    /// Returns the severity of a finding on repeated keys. It is an info if overlapping sweeps repeat all of the keys
+    /// by design, unless too many of the copies contradict each other.
     fn severity(
         &self,
         rows: &RowContext<'_>,
@@ -199,15 +199,15 @@ impl Conflict {
     }
 }
 
-/// Returns true if every two of the copies differ in a column whose sweeps overlap by design.
+/// Returns true if any two of the copies differ in a column in which sweeps overlap by design.
 fn coexist(rows: &RowContext<'_>, copies: &[usize]) -> bool {
     let columns = || rows.spec.coexist.iter().filter_map(|c| rows.column(c));
     let differ = |a: usize, b: usize| columns().any(|c| !c.equal(a, b));
     copies.iter().enumerate().all(|(i, a)| copies[..i].iter().all(|b| differ(*a, *b)))
 }
 
-/// Moves the [`LOOKED_AT`] groups with the widest spread to the front, widest first. Returns the median spread of all
-/// groups; 1 if there are none.
+/// Moves the [`LOOKED_AT`] keys whose copies differ most to the front, in descending order. Returns the median spread
+/// of all repeated keys; 1 if there are none.
 fn worst_first(groups: &mut [KeyCopies]) -> f64 {
     let order = |a: &KeyCopies, b: &KeyCopies| {
         b.spread.total_cmp(&a.spread).then_with(|| a.rows.cmp(&b.rows))

@@ -17,8 +17,8 @@ mod stored;
 /// The maximum number of columns that a message lists. The finding's evidence lists all columns.
 const SHOWN: usize = 30;
 
-/// At least this many other tables of the same name must share an operation. Only then is a table with another
-/// operation reported.
+/// A table with an unusual operation is reported only if at least this many other tables of the same name share one
+/// operation.
 const SHARED: usize = 3;
 
 /// The check for columns that are missing, unknown or of the wrong type.
@@ -48,8 +48,8 @@ impl Judge for HeaderCheck {
     }
 }
 
-/// Returns a finding if no other table has an operation of this table although enough others share one. `tables` has
-/// the number of tables that name each operation.
+/// Returns a finding if this table shares no operation with other tables of its name, although enough of them have the
+/// same operation. `tables` is the number of tables that name each operation.
 fn operation(
     rule: RuleHead<'_>,
     at: &CrossContext<'_>,
@@ -121,8 +121,8 @@ fn columns(rows: &RowContext<'_>) -> Option<Finding> {
     Some(finding.parts(&all).evidence("columns", all))
 }
 
-/// Returns errors and warnings about columns that are missing, unknown or of the wrong type, each as a clause. Columns
-/// that the loader cannot open are reported by `unopened`.
+/// Returns a list of errors and a list of warnings about columns that are missing, unknown or of the wrong type.
+/// Columns that the loader cannot open are left to `unopened`.
 fn mismatches(rows: &RowContext<'_>, spec: &TableSpec) -> (Vec<String>, Vec<String>) {
     let (mut errors, mut warnings) = (Vec::new(), Vec::new());
     for column in &spec.columns {
@@ -224,7 +224,7 @@ fn unknown(rows: &RowContext<'_>) -> Vec<Finding> {
     novel.into_iter().map(finding).collect()
 }
 
-/// The first [`SHOWN`] texts, joined with commas, and the number of the others.
+/// Joins the first [`SHOWN`] texts with commas, and says how many more there are.
 fn first_of(all: &[String]) -> String {
     let shown = all.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
     if all.len() > SHOWN { format!("{shown} and {} more", all.len() - SHOWN) } else { shown }
@@ -236,7 +236,7 @@ fn is_nested(rows: &RowContext<'_>, name: &str) -> bool {
     stored.is_some_and(StoredType::is_nested)
 }
 
-/// Returns the message for a table without a spec. It states the remaining checks.
+/// Returns the message for a table without a spec. It names the checks that do not need a spec.
 fn no_spec(spec: &TableSpec) -> String {
     let measured: Vec<String> =
         spec.measures().map(|(name, unit)| format!("{name} in {}", unit.name())).collect();
@@ -255,8 +255,8 @@ fn no_spec(spec: &TableSpec) -> String {
     )
 }
 
-/// Returns the name of a number column that was read as text, and its first rows whose cells are not numbers. One such
-/// cell turns the whole column into text. `None` for other columns.
+/// Returns the name of a column of numbers that was read as text because of single cells, and the first rows whose
+/// cells are not numbers. `None` for any other column.
 fn texts<'a>(rows: &RowContext<'_>, spec: &'a ColumnSpec) -> Option<(&'a str, Vec<usize>)> {
     let Some(Column::Text { codes, dict, .. }) = rows.column(&spec.name) else { return None };
     if spec.kind == ColumnKind::Text {

@@ -41,7 +41,7 @@ fn nested(stored: &StoredAs) -> Vec<String> {
     nested.map(|column| shown(column) + why).collect()
 }
 
-/// Returns clauses on columns of the key and measurements whose storage type the loader does not read.
+/// Returns a clause for each key column and measurement that is stored in a type that the loader does not read.
 fn types(rows: &RowContext<'_>, stored: &StoredAs) -> Vec<String> {
     let (spec, loader) = (rows.spec, &rows.specs.loader);
     let identity = spec.identity.iter().map(|name| (name.as_str(), ColumnKind::Text));

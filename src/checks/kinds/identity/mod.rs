@@ -97,8 +97,8 @@ impl<'a> RowsByName<'a> {
         })
     }
 
-    /// Creates a warning on the rows whose name this program does not know, as `is_new` decides; `None` without such
-    /// rows. `place` is appended to the names in the message.
+    /// Creates a warning on the rows with an unknown name, for which `is_new` returns true; `None` without such rows.
+    /// The message appends `place` to the names.
     fn novelty<'v>(
         &self,
         rows: &'v RowContext<'v>,

@@ -14,14 +14,14 @@ use crate::base::words::plural_verb;
 use crate::checks::{CheckInputs, Judge, Judged, RowContext};
 use crate::findings::{Hit, Severity};
 
-/// Spellings of versions in rows.
+/// Version texts in rows that need not equal the directory's version.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VersionNames {
     /// Values of the version column that intentionally do not state a version, because the rows measure a kernel and
     /// not a framework.
     versionless: Vec<String>,
-    /// Globs of version names that builds without a version have, such as builds of a clone without tags.
+    /// Globs of the version texts of builds that do not know their version, such as builds of a git clone without tags.
     untagged: Vec<String>,
 }
 
@@ -90,8 +90,8 @@ fn matchers(globs: &[String]) -> Vec<GlobMatcher> {
 /// The least number of hexadecimal digits that identify a commit.
 const SHORT_COMMIT: usize = 7;
 
-/// Returns true if a row's version is the directory's: the same release, its build, or a development build
-/// that followed it (`0.14.1.dev1` is built after 0.14.0, before 0.14.1).
+/// Returns true if a row's version belongs to the directory's version: the same release, a build of it, or a later
+/// development build. For example, `0.14.1.dev1` belongs to 0.14.0, since it is built after 0.14.0 and before 0.14.1.
 pub(in crate::checks::kinds) fn same_version(row: &str, dir: &str) -> bool {
     if row == dir || row.strip_prefix(dir).is_some_and(|rest| rest.starts_with(['+', '-'])) {
         return true;

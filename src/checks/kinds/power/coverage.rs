@@ -12,7 +12,7 @@ use crate::findings::{Hits, SliceEvidence, wholes};
 /// The check for tables in which only some rows have a power reading.
 pub(crate) struct PartialPower;
 
-/// The number of rows of a slice, and of those with a power reading.
+/// The number of rows of a slice, and how many of them have a power reading.
 #[derive(Default)]
 struct SliceRows {
     /// The index of the slice's first row, whose key names the slice.

@@ -19,10 +19,11 @@ use crate::database::table::NumberedRows;
 use crate::findings::{Hits, Severity};
 use crate::specs::system::POWER;
 
-/// The minimum sample of a large slice, in readings. The sample is judged before the whole slice.
+/// The minimum number of readings in the sample of a large slice. If the sample is clearly plausible, the whole slice
+/// is not judged.
 const SAMPLE: usize = 64;
 
-/// Limits beyond which power readings cannot come from a meter.
+/// Limits for the check of power readings that no meter can have produced.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PowerSigns {
@@ -30,24 +31,24 @@ pub struct PowerSigns {
     readings: usize,
     /// A slice is reported if at least this share of its readings has the same value.
     one_value: f64,
-    /// The minimum standard deviation of the logarithms of a slice's readings. Below, the readings are reported as
-    /// flat.
+    /// The minimum standard deviation of the logarithms of a slice's readings. A slice whose readings vary less is
+    /// reported, because its power hardly changes with the size.
     flat: f64,
-    /// The conditions under which the readings of a slice may be flat.
+    /// The conditions under which the readings of a slice may hardly vary.
     cap: PowerCap,
     /// The readings of a slice are taken for kilowatts if their median is below this share of the power limit.
     kilowatts: f64,
-    /// A table is reported unless more than 1 % of its readings reach this share of the power limit.
+    /// A table is reported as idle if at most 1 % of its readings reach this share of the power limit.
     idle: f64,
     /// A table is tested for random readings if it has at least this many readings.
     series_readings: usize,
-    /// Readings are random if the median distance between neighbours exceeds this ratio to the distance between
-    /// unrelated rows. The axis with the nearest neighbours counts.
+    /// Readings count as random if the distance between neighbours along an axis exceeds this share of the distance
+    /// between unrelated rows. Both distances are medians, and the axis with the smallest distance is compared.
     chance: f64,
 }
 
-/// The conditions under which power readings may hardly change: every size is large, and the card runs at its limit
-/// throughout.
+/// The conditions under which power readings may hardly vary: every size is large, and the GPU always runs at its power
+/// limit.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PowerCap {
@@ -113,7 +114,8 @@ impl PowerSigns {
         signs
     }
 
-    /// The fault of a slice's readings and its severity; `None` if they are plausible. `slice` are the slice's rows.
+    /// Returns the fault of a slice's readings and its severity; `None` if the readings are plausible. `slice` has the
+    /// slice's rows.
     fn of_slice(
         &self,
         rows: &RowContext<'_>,
@@ -154,8 +156,8 @@ impl PowerSigns {
         (deviation_of_logs(&power) < self.flat && !is_capped).then_some((says, severity))
     }
 
-    /// Returns true if a sample of a large slice is plausible by twice the required margins, as nearly every slice is.
-    /// Returns false for small slices.
+    /// Returns true if a sample of a large slice fulfils the limits with twice the required margin, so that the whole
+    /// slice need not be judged. Returns false for small slices.
     fn is_metered(&self, table: &PowerReadings<'_>, slice: &[usize]) -> bool {
         let step = slice.len() / SAMPLE;
         if step < 4 {
@@ -209,7 +211,7 @@ struct ReadingDistances<'a> {
     table: &'a PowerReadings<'a>,
     /// The readings by row; NaN where there is none.
     power: Vec<f64>,
-    /// The minimum number of pairs for a median.
+    /// The minimum number of pairs of rows from which a median is computed.
     least: usize,
     /// The cached result of [`Self::far`].
     far: OnceCell<f64>,
@@ -222,8 +224,8 @@ impl<'a> ReadingDistances<'a> {
         Self { table, power, least, far: OnceCell::new() }
     }
 
-    /// Returns the median distance of pairs of rows divided by that of unrelated rows. Both are logarithms. `None` if
-    /// there are too few pairs.
+    /// Returns the median distance of `pairs` of rows divided by the median distance of unrelated rows. Both distances
+    /// are logarithms, so 0 means equal readings. `None` if there are too few pairs.
     fn median(&self, pairs: impl Iterator<Item = [usize; 2]>) -> Option<f64> {
         let power = |row: usize| self.power.get(row).copied().unwrap_or(f64::NAN);
         let near = pairs.map(|[a, b]| ratio_up(power(a), power(b)));

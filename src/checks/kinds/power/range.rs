@@ -24,8 +24,8 @@ pub struct PowerMeter {
 }
 
 impl Judge for PowerMeter {
-    /// Reports readings that cannot be a power or exceed the limit. The hit is an info if each of these readings is a
-    /// zero in a row whose time is zero, too. Nulls are reported if the loader refuses them.
+    /// Reports power readings that are zero, negative or above the power limit. The hit is an info if each reported
+    /// reading is a zero in a row whose time is zero, too. Nulls are reported if the loader refuses them.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let Some(readings) = Readings::of(rows) else {
             return Ok(Hits::new());
@@ -93,7 +93,8 @@ impl Judge for PowerMeter {
 }
 
 impl PowerMeter {
-    /// Splits bad rows in two: those whose power is zero because their time is zero, and the others.
+    /// Splits the rows with implausible power in two lists: rows whose power and time are both zero, and all other
+    /// rows.
     fn clamped(
         &self,
         rows: &RowContext<'_>,

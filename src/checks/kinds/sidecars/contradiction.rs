@@ -10,7 +10,7 @@ use crate::checks::{CheckInputs, DirContext, Found, Input, Item, Judge, RowConte
 use crate::database::sidecar::Meta;
 use crate::findings::{Finding, Severity, wholes};
 
-/// The names of backends: frameworks and libraries.
+/// The check for sidecars that contradict their directory. It has lists of known frameworks and libraries.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Frameworks {

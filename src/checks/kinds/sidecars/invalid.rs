@@ -12,12 +12,12 @@ use crate::checks::{CheckInputs, Found, Input, Item, Judge, Judged, RowContext, 
 use crate::database::sidecar::Meta;
 use crate::findings::{Finding, Severity, wholes};
 
-/// The fields and values of a `collection_meta.yaml` that the loader is known to read. A newer loader may read others,
-/// so that a difference is not an error.
+/// The fields and values of a `collection_meta.yaml` that one version of the loader reads. A newer loader may read
+/// more, so an unknown field or value is not an error.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KnownSidecar {
-    /// The version of the loader that reads these fields and values, and the loader's date.
+    /// The version and the date of the loader from which the lists of fields and values are taken.
     source: String,
     schema_versions: Vec<i64>,
     provenances: Vec<String>,
@@ -66,8 +66,8 @@ impl Judge for KnownSidecar {
 }
 
 impl KnownSidecar {
-    /// Returns clauses on unknown fields and values, and on required fields that a sidecar lacks. The key of each group
-    /// of clauses is a text that names the unknown thing.
+    /// Returns clauses on the unknown values of a sidecar and on its missing required fields. They are grouped by a
+    /// text that names the unknown thing.
     fn unknown_in(&self, meta: &Meta) -> BTreeMap<String, Vec<String>> {
         let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut add = |name: &str, place: &str, value: &str, known: &[String]| {

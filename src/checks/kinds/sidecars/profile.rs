@@ -21,7 +21,7 @@ struct NamingTable<'a> {
     ids: BTreeSet<String>,
 }
 
-/// Returns a finding with all that contradicts a profile.
+/// Returns a finding that lists every contradiction between a profile and other files.
 pub(super) fn contradiction(rule: RuleHead<'_>, at: &ProfileContext<'_>) -> Found {
     let Ok(profile) = &at.profile else { return Found::new() };
     if !Profile::is_profile(at.entry) {
@@ -72,9 +72,8 @@ impl<'a> ProfileContext<'a> {
         }
     }
 
-    /// Returns clauses on files whose SHA-256 differs from the listed one. Judges only files below the document's
-    /// folder that the document lists. Several profiles of a folder may list files of the same name with different
-    /// digests; a file may match any of them.
+    /// Returns clauses on files whose SHA-256 differs from the one in the document. Only files below the document's
+    /// folder are compared. If several profiles of a folder list a file, the file may have any of the listed digests.
     fn other_files(&self, document: &Profile) -> Vec<String> {
         let State { catalog, source, .. } = self.state;
         let tables = catalog.tables.iter().map(|table| &table.entry);
@@ -110,7 +109,8 @@ impl<'a> ProfileContext<'a> {
         own.is_none_or(|bytes| sha256(&bytes).eq_ignore_ascii_case(digest))
     }
 
-    /// Returns a clause about a profile that differs from the first file of its name; `None` if it does not differ.
+    /// Returns a clause if the profile differs from the first profile file with the same name; `None` if both are
+    /// equal.
     fn other_copy(&self, profile: &Profile) -> Option<String> {
         let is_own = |copy: &&Entry| copy.name() == self.entry.name();
         let copies = Profile::files(self.state.catalog).filter(is_own);
@@ -155,7 +155,8 @@ impl<'a> ProfileContext<'a> {
         entry.folder() == self.entry.folder()
     }
 
-    /// The tables whose rows name profiles: those whose spec has such a column, and all in the profile's folder.
+    /// Returns the tables whose rows may name profiles: the tables whose spec has the column `profile_id`, and all
+    /// tables in the profile's folder.
     fn naming_tables(&self) -> Vec<NamingTable<'a>> {
         let has_column = |file: &TableFile| {
             let spec = self.state.specs.tables.get(&file.table);

@@ -44,7 +44,7 @@ fn place(entry: &Entry, report: &CollectionReport) -> Option<String> {
     })
 }
 
-/// Returns parts of a message, one for each count of rows or runs in a report that contradicts its other counts.
+/// Returns a clause for each contradiction between the numbers of rows or runs that a report states for one table.
 fn sums(name: &str, table: &ReportedTable) -> Vec<String> {
     let mut wrong = Vec::new();
     let measured = table.shards.iter().map(|shard| shard.source_rows).sum::<Option<u64>>();

@@ -75,7 +75,7 @@ fn contradictions(rows: &RowContext<'_>, fields: &Map<String, Value>, seal: &Sea
     wrong
 }
 
-/// Returns a clause if the field `name` has none of the values `any`; `None` if it has one of them.
+/// Returns a clause if the field `name` is missing or has a value that is not in `any`; `None` otherwise.
 fn other_value(fields: &Map<String, Value>, name: &String, any: &[Value]) -> Option<String> {
     let alike = |a: &Value, b: &Value| a == b || a.as_f64().is_some_and(|a| b.as_f64() == Some(a));
     let found = fields.get(name);

@@ -11,37 +11,40 @@ use crate::checks::context::RowContext;
 use crate::checks::series::AxisSeries;
 use crate::database::table::{Column, Numbering};
 
-/// Once this many points of an axis are collected, its further series are not examined.
+/// The approximate maximum number of points that are compared along an axis. Once it is reached, no further series are
+/// read.
 const POINTS: usize = 8192;
 
-/// Limits for a card that was slower or faster than the other cards that measured the table's rows.
+/// Limits for the check of a GPU (a card) that was slower or faster than the other GPUs that measured a table's rows.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CardLimits {
     /// The columns that name the card that measured a row.
     columns: Vec<String>,
-    /// The possible numbers of cards in a host.
+    /// The numbers of cards (GPUs) that a host may have.
     hosts: Vec<usize>,
     /// The minimum number of points that each card must have.
     points: usize,
-    /// The minimum factor between the reported card's latencies and those of the other cards, as a median.
+    /// The minimum median factor, up or down, between the reported card's latencies and those of the other cards.
     factor: f64,
-    /// The maximum factor by which the latencies of each other card may differ, as a median.
+    /// The maximum median factor, up or down, by which any other card's latencies may deviate from the line between
+    /// neighbouring points.
     others: f64,
-    /// The minimum share of the card's points that differ by more than half of the card's factor (in logarithms). At
-    /// least the same share of the other cards' points must differ by less.
+    /// The minimum share of the reported card's points that deviate by more than half of the card's median deviation.
+    /// At least this share of all other points must deviate by less. Deviations are logarithms.
     share: f64,
-    /// A row is compared if arithmetic at the peak rate takes at least this share of its latency.
+    /// A row is compared only if arithmetic at the GPU's peak rate would take at least this share of the row's latency.
     math: f64,
-    /// A row is compared if its latency is at least this many ms. This limit replaces `math` for tables without a bound
-    /// of arithmetic.
+    /// The minimum latency of a compared row in ms, for tables without a bound of arithmetic. Other tables use the
+    /// limit `math`.
     floor_ms: f64,
 }
 
 /// A guess at which card measured which row.
 struct Cards<'a> {
     count: usize,
-    /// The name of the column that names the card, and the card of each row. `None` if the cards take turns row by row.
+    /// The name of the column that names the card, and the index of each row's card. `None` if the guess is that the
+    /// rows alternate between the cards.
     column: Option<(&'a str, Vec<u32>)>,
 }
 
@@ -49,7 +52,7 @@ struct Cards<'a> {
 struct CardPoint {
     row: u32,
     size: f64,
-    /// The logarithm of the point's latency divided by the latency on the line between its neighbours.
+    /// The logarithm of the point's latency divided by the latency that the point's neighbours predict.
     off: f64,
 }
 
@@ -109,7 +112,8 @@ impl CardLimits {
         named.filter(|cards| cards.count > 1).chain(turns)
     }
 
-    /// Returns the index of the card whose median differs most; `None` if it does not differ enough to be confirmed.
+    /// Returns the index of the card with the largest median deviation; `None` if the deviation is far below the limit
+    /// `factor`.
     fn first(&self, cards: &Cards<'_>, points: &[CardPoint]) -> Option<u32> {
         let medians = cards.medians(points, self.points)?;
         let most = (0_u32..).zip(medians).max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
@@ -164,8 +168,8 @@ impl Cards<'_> {
         offs.into_iter().map(median).collect()
     }
 
-    /// Describes a card that differs. `off` is the logarithm of its factor. `others` is the largest logarithm of
-    /// another card's factor.
+    /// Describes the card that differs. `off` is the logarithm of the card's factor, and `others` the largest logarithm
+    /// of any other card's factor.
     fn says(&self, card: u32, off: f64, others: f64, axis: &AxisSeries, rows: usize) -> OddSlice {
         let rows: Vec<usize> = (0..rows).filter(|row| self.of(*row as u32) == card).collect();
         let which = match &self.column {
@@ -187,9 +191,9 @@ impl Cards<'_> {
     }
 }
 
-/// Returns the large points of an axis that have two neighbours outside `skipped`. Each point has its distance from the
-/// line between these neighbours. The median distance of points of the same size outside `skipped` is subtracted, so
-/// that the steps of a kernel cancel. Sizes with few points are left out.
+/// Returns the large points of an axis, each with its deviation from the line between its two neighbours. Points for
+/// which `skipped` is true are not used as neighbours. The median deviation of all points of the same size is
+/// subtracted, so that the steps of a kernel cancel. Sizes with few points are left out.
 fn points(
     axis: &AxisSeries,
     latency: &[f64],

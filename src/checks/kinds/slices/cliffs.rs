@@ -10,17 +10,20 @@ use crate::base::stats::quantile;
 use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 
-/// Limits for cliffs: many series whose last point is far slower than predicted.
+/// Limits for the check of cliffs: sizes at which many series end with a point that is far slower than the points
+/// before it predict.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CliffLimits {
     /// The minimum number of series that end at the same size.
     series: usize,
-    /// The minimum median of the factors between the last latency of a series and the predicted one.
+    /// The minimum factor between the last latency of a series and the predicted latency, as a median over the series.
     factor: f64,
-    /// The minimum lower quartile of the factors between the last latency of a series and the predicted one.
+    /// The minimum factor between the last latency of a series and the predicted latency, as a lower quartile over the
+    /// series.
     quartile: f64,
-    /// A step is not a cliff if longer series still grow by at least this factor after the same step.
+    /// A slow step is not a cliff if it is also inside longer series, and the next latency of these series is at least
+    /// this many times as long.
     grows: f64,
 }
 
@@ -66,7 +69,8 @@ impl CliffLimits {
         Some(OddSlice { says, rows: ends.iter().map(|end| end.row as usize).collect() })
     }
 
-    /// Returns true if series that end at the same size have a cliff there.
+    /// Returns true if enough of the given series, which end at the same size, have a last point that is far slower
+    /// than predicted.
     fn is_cliff(&self, ends: &[SeriesEnd]) -> bool {
         let factors = factors(ends);
         factors.len() >= self.series
@@ -76,8 +80,8 @@ impl CliffLimits {
 }
 
 impl SeriesEnd {
-    /// Compares the last point of a series of three points or more with the line through the two before it, in
-    /// logarithms. The line rises at least as the size does. Returns `None` if a size is 0.
+    /// Compares the last point of a series with the line through the two points before it, in logarithms. The predicted
+    /// latency grows at least in proportion to the size. Returns `None` for fewer than three points or a size of 0.
     fn of(series: &[u32], sizes: &[f64], latency: &[f64]) -> Option<Self> {
         let (&[.., first, second, row], &[.., low, before, size]) = (series, sizes) else {
             return None;

@@ -13,20 +13,21 @@ use crate::checks::context::RowContext;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FlatLimits {
-    /// The axes along which all of the work grows.
+    /// The names of the axes along which all of a row's work grows.
     axes: Vec<String>,
     /// The minimum ratio of the largest to the smallest size in the flat part of a series.
     work: f64,
     /// The maximum ratio of the largest to the smallest latency in the flat part of a series.
     growth: f64,
-    /// The minimum number of flat series of a reported table.
+    /// A table is reported only if it has at least this many flat series.
     series: usize,
-    /// The minimum share of flat series among the series that cover a wide enough range of sizes.
+    /// The minimum share of flat series among the series whose largest size is at least `work` times their smallest
+    /// size.
     share: f64,
-    /// The minimum ratio of a flat latency to the time that the machine needs for the largest size of the flat part.
+    /// The minimum ratio of latency to bound at the largest size of a series' flat part.
     need: f64,
-    /// The minimum ratio of the median flat latency to the fastest point of the operation on the system. For tables in
-    /// `kernels`, a launch counts as a point, too.
+    /// The minimum ratio of the flat series' median latency to the fastest latency of the operation on the system. For
+    /// tables in `kernels`, the time of a kernel launch is compared, too.
     above: f64,
     /// The tables whose rows are single kernels.
     kernels: Vec<String>,
@@ -37,8 +38,8 @@ pub(super) struct FlatLimits {
 }
 
 impl FlatLimits {
-    /// Finds out whether many series of the table are flat from their smallest size on. `bounds` are the rows' longest
-    /// bounds in ms.
+    /// Returns the flat rows if many series of the table are flat from their smallest size on; `None` otherwise.
+    /// `bounds` are the rows' longest bounds in ms.
     pub(crate) fn odd(
         &self,
         rows: &RowContext<'_>,

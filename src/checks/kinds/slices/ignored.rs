@@ -10,33 +10,35 @@ use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 use crate::database::table::{Keys, PartNumbers};
 
-/// The maximum number of rows that are compared per part of the key. Larger tables are sampled by hashes, so that whole
-/// groups of rows are kept.
+/// The maximum number of rows that are compared for one part of the key. A larger table is sampled by hashes that keep
+/// comparable rows together.
 const ROWS: usize = 65_536;
 
-/// Limits for a part of the key that changes the work of a row but not its latency.
+/// Limits for the check of a key part that changes the work of a row, but not its latency.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IgnoredLimits {
-    /// The minimum ratio of the bounds of two compared rows, which differ only in this part of the key.
+    /// The minimum factor between the work of two compared rows, measured by their bounds. The rows differ only in one
+    /// key part.
     work: f64,
-    /// The minimum ratio of a compared latency to the fastest latency of the table.
+    /// The minimum latency of the row with more work, as a multiple of the table's fastest latency.
     above: f64,
     /// The maximum relative difference of latencies that count as equal: the noise of a rerun.
     noise: f64,
-    /// The minimum number of compared rows with one value of the part.
+    /// The minimum number of compared rows with the same value of the key part.
     rows: usize,
-    /// The minimum share of the rows with one value whose latency equals that of a row with more work.
+    /// The minimum share of the compared rows with one value that take as long as a row with more work.
     share: f64,
 }
 
-/// The rows with one value of a key part, each compared with a row that has another value and more work.
+/// The rows with one value of a key part. Each is compared with a row that has more work because of another value.
 #[derive(Default)]
 struct ComparedValue {
     rows: usize,
-    /// The rows that take as long as the compared row with more work.
+    /// The rows that take as long as the row with more work.
     equal: Vec<usize>,
-    /// The key part's value in the row with more work, from the last comparison.
+    /// The key part's value in the row with more work. If these rows have different values, it is the value of the last
+    /// one.
     other: f64,
 }
 
@@ -93,8 +95,9 @@ impl IgnoredLimits {
         odd
     }
 
-    /// Compares each row with the row of most work that has the same hash, if that row takes at least `least` ms.
-    /// `placed` are pairs of hash and row, sorted. Returns the results by the bits of the part's value.
+    /// Compares each row with another row that has the same hash and the most work, if the other row takes at least
+    /// `least` ms. `placed` are sorted pairs of a hash and a row. Returns the results by the bits of the key part's
+    /// value.
     fn compared(
         &self,
         placed: &[(u64, usize)],

@@ -25,7 +25,7 @@ use crate::base::words::count;
 use crate::checks::{Judge, Judged, RowContext};
 use crate::findings::{Finding, Hit, Hits, Severity};
 
-/// The sentence of the info that several tables of zeros share. It does not contain their names.
+/// The joint message about several tables in which most latencies are 0. It does not name the tables.
 const SHARED_ZEROS: &str =
     "the measured column is 0 in half of the rows or more, although only single zeros are right,";
 
@@ -36,10 +36,11 @@ pub struct SliceSigns {
     /// Endings of the names of key parts that hold dtypes.
     dtypes: Vec<String>,
     floor: FloorLimits,
-    /// One of two dtypes is a copy if at least this share of their common keys has equal latencies.
+    /// A dtype is reported as a copy of another dtype if at least this share of their common keys has equal or
+    /// proportional latencies.
     equal: f64,
-    /// The maximum resolution of the table's latencies, as a share of a latency. With a coarser resolution, equal
-    /// latencies may be a coincidence.
+    /// The maximum resolution of the table's latencies, as a share of a compared latency. Shorter latencies are not
+    /// compared, since they may be equal by coincidence.
     step: f64,
     /// Two slices are compared if they have at least this many common keys.
     keys: usize,
@@ -48,12 +49,13 @@ pub struct SliceSigns {
     flat: FlatLimits,
     ignored: IgnoredLimits,
     cliffs: CliffLimits,
-    /// A table is reported if at least this share of its latencies is 0 although its spec allows only single zeros.
+    /// A table is reported if at least this share of its latencies is 0, although the spec expects zeros only in single
+    /// rows.
     zeros: f64,
 }
 
 impl Judge for SliceSigns {
-    /// Returns one hit per suspicious slice, and one on a table of zeros.
+    /// Returns one hit for each suspicious slice, and one hit if most latencies of the table are 0.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let (Some(keys), Some(latency)) = (rows.keys(), rows.spec.latency.first()) else {
             return Ok(Hits::new());
@@ -90,8 +92,8 @@ impl Judge for SliceSigns {
 }
 
 impl SliceSigns {
-    /// Finds slices whose latencies are those of another dtype, or a constant multiple of them. `step` is the
-    /// resolution of the table's latencies in ms.
+    /// Finds slices whose latencies equal those of another dtype, or are a constant multiple of the other dtype's
+    /// latencies. `step` is the resolution of the table's latencies in ms.
     fn equal_pairs(
         &self,
         slices: &SlicesOfDtypes<'_>,

@@ -15,26 +15,26 @@ use crate::database::table::{Keys, NumberedRows};
 
 /// The approximate maximum number of compared rows. Larger tables are sampled.
 const ROWS: usize = 16_384;
-/// The upper limit of compared rows, for samples in which many rows share few keys.
+/// The exact maximum number of compared rows. A sample may exceed [`ROWS`] if many of its rows share few keys.
 const MOST_ROWS: usize = 4 * ROWS;
-/// Each slice is compared with at most this many preceding slices of the file. In the known tables, at most nine slices
-/// differ in a dtype alone.
+/// The maximum number of preceding slices in the file with which a slice is compared. In known tables, at most nine
+/// slices differ only in a dtype.
 const NEAREST: usize = 32;
 
 /// Limits for a slice that is much slower than the same operation in other dtypes, but only at small sizes.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FloorLimits {
-    /// The minimum ratio of the slice's latencies to those of every other dtype, at small sizes.
+    /// The minimum ratio, at small sizes, of the slice's latencies to the latencies of every other dtype.
     factor: f64,
-    /// The minimum ratio if the slice is that much slower than only some of several other dtypes, or if there is only
-    /// one other dtype.
+    /// The minimum ratio that replaces `factor` if the slice is slower than only some of the other dtypes, or if there
+    /// is only one other dtype.
     one: f64,
-    /// The maximum ratio that remains at large sizes, as a share of the ratio at small sizes.
+    /// The maximum ratio at large sizes, as a share of the ratio at small sizes.
     remains: f64,
 }
 
-/// The slices of a table, with the dtypes and other texts of each.
+/// The slices of a table, with the texts of each slice's key.
 pub(super) struct SlicesOfDtypes<'a> {
     rows: &'a RowContext<'a>,
     keys: &'a Keys<'a>,
@@ -42,11 +42,11 @@ pub(super) struct SlicesOfDtypes<'a> {
     numbers: &'a [u32],
     /// The first row of each slice.
     first_rows: Vec<usize>,
-    /// The texts in each slice's key: first the dtypes, then the other texts.
+    /// Two lists for each slice: the dtypes in its key, and the other texts in its key.
     texts: Vec<[Vec<String>; 2]>,
 }
 
-/// A row of a slice that can be compared with another one. Rows are ordered by hash, group and place.
+/// A row that can be compared with rows of other slices. Rows are sorted by hash, then by group, then by place.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct PlacedRow {
     /// The hash of the numbers in the key.
@@ -71,9 +71,9 @@ pub(super) struct DtypePair {
     latencies: Vec<[f64; 2]>,
 }
 
-/// Rows of a slice whose latencies are those of another slice, times one factor.
+/// The most frequent factor between the latencies of two slices, and the rows with this factor.
 pub(super) struct Proportion {
-    /// The ratio of the slice's latency to the other slice's latency.
+    /// The latency of the slice divided by the latency of the other slice.
     pub factor: f64,
     pub rows: Vec<usize>,
     /// The number of common keys that were compared.
@@ -151,7 +151,7 @@ impl<'a> SlicesOfDtypes<'a> {
         pairs.into_values().collect()
     }
 
-    /// Returns the dtypes of a slice as a text. Messages name the slice by it.
+    /// Returns the dtypes of a slice, joined with "and". Messages name the slice by this text.
     pub(crate) fn words(&self, slice: usize) -> String {
         self.texts[slice][0].join(" and ")
     }
@@ -174,8 +174,8 @@ impl DtypePair {
         self.latencies.push(latency);
     }
 
-    /// Finds the factor that most latency ratios share. Only keys at which both latencies are at least `least` ms
-    /// count.
+    /// Finds the most frequent factor between the latencies of the two slices at their common keys. Keys at which a
+    /// latency is below `least` ms do not count.
     pub(crate) fn proportion(&self, least: f64) -> Proportion {
         let long =
             self.rows.iter().zip(&self.latencies).filter(|(_, of)| of[0].min(of[1]) >= least);
@@ -201,8 +201,8 @@ impl DtypePair {
         self.latencies.len()
     }
 
-    /// Compares slice `side` (0 or 1) with the other slice at two sets of keys: where the other slice is fastest, and
-    /// where it is slowest.
+    /// Compares the latencies of one slice with those of the other slice, at the keys where the other slice is fastest
+    /// and at the keys where it is slowest. `side` is 0 for the first slice of the pair, 1 for the second.
     fn floor(&self, side: usize) -> RelativeLatency {
         let mut latencies = self.latencies.clone();
         let [own, other] = [side, 1 - side];
@@ -226,7 +226,7 @@ impl DtypePair {
     }
 }
 
-/// The latency of a slice compared with that of the same operation in another dtype.
+/// The latency of a slice relative to another slice of the same operation with another dtype.
 struct RelativeLatency {
     /// The median latency of the slice in ms, at the quarter of the keys where the other slice is fastest.
     latency: f64,
@@ -237,8 +237,8 @@ struct RelativeLatency {
 }
 
 impl FloorLimits {
-    /// Finds slices that take several times as long as another dtype at small sizes, but not at large ones. `keys` is
-    /// the least number of common keys.
+    /// Finds slices that are several times as slow as another dtype at small sizes, but not at large sizes. `keys` is
+    /// the minimum number of keys that two compared slices have in common.
     pub(crate) fn odd(
         &self,
         slices: &SlicesOfDtypes<'_>,

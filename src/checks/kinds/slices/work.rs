@@ -13,7 +13,7 @@ use crate::database::table::{Keys, NumberedRows};
 pub(super) struct WorkLimits {
     /// A slice is judged if it has at least this many points.
     points: usize,
-    /// The minimum share of the machine's speed that the best large point of a slice must reach.
+    /// The minimum share of the machine's peak speed that at least one large point of a slice must reach.
     share: f64,
     /// A point is large if the machine needs at least this many ms for it.
     large_ms: f64,

@@ -16,17 +16,19 @@ use crate::specs::system::System;
 pub(crate) struct KnownFigures {
     /// The dotted paths of the figures that are compared.
     figures: Vec<String>,
-    /// A figure is reported if it differs from that of every known system of the generation by more than this factor.
+    /// A figure is reported if it differs by more than this factor from the figure of every known system of the same
+    /// generation.
     factor: f64,
-    /// The factor by which a known system's figure may differ from the known value.
+    /// The maximum factor between the figure of a system with a known name and the known value.
     own_factor: f64,
-    /// Factors that replace `own_factor` for single figures, by dotted path; 1 for an exact figure.
+    /// The maximum factors for single figures, by dotted path, which replace `own_factor`. A factor of 1 asks for the
+    /// exact value.
     own_factors: BTreeMap<String, f64>,
-    /// The figures that state the rate of a network card, and the known network cards.
+    /// The names of figures that are rates of network cards, and a list of known network cards.
     nics: Nics,
 }
 
-/// The figures that state the rate of a network card, and the known network cards.
+/// The names of figures that are rates of network cards, and a list of known network cards.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Nics {
@@ -51,9 +53,9 @@ struct KnownSystem<'a> {
 }
 
 impl KnownFigures {
-    /// Clauses on figures that differ from known values. A system that is not known by its name is compared with the
-    /// known systems that have the GPU named in its rows. Without such rows it is compared with all systems of its
-    /// generation.
+    /// Returns clauses on figures of a system that differ from known values. A system with a known name is compared
+    /// with the values known for it. Any other system is compared with the known systems that have the GPU named in its
+    /// rows, or else with all known systems of its generation.
     pub(crate) fn outliers(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {
         if let Some(known) = at.specs.systems.get(&system.name) {
             let says = format!("but {} is known to have", system.name);
@@ -84,7 +86,8 @@ impl KnownFigures {
         odd
     }
 
-    /// A clause on a figure that differs from the known values of all references; `None` if it fits one of them.
+    /// Returns a clause if a figure differs from the known values of all `references`; `None` if it agrees with one of
+    /// the references.
     fn differs(
         &self,
         path: &str,
@@ -119,8 +122,8 @@ impl KnownFigures {
         plain(value) + &name
     }
 
-    /// A clause on a figure that differs from those of all known systems of the generation; `None` if it fits one of
-    /// them.
+    /// Returns a clause if a figure differs from that of every known system of the same generation; `None` if it agrees
+    /// with one of these systems.
     fn far(&self, path: &str, system: &System, at: &SystemContext<'_>) -> Option<String> {
         let value = system.figure(path).filter(|value| *value > 0.0)?;
         let generation = system.generation()?;

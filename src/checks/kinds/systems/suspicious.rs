@@ -17,9 +17,9 @@ use crate::specs::system::System;
 #[serde(deny_unknown_fields)]
 pub struct FigureChecks {
     relations: Vec<FigureRelation>,
-    /// Figures that must not decrease from one system of a list to the next.
+    /// Figures that must not decrease along a given list of systems.
     rising: Vec<RisingFigure>,
-    /// The backend of each YAML field that names a backend's version, by the field's name.
+    /// The backend to which each version field of the YAML belongs, by the field's name.
     versions: BTreeMap<String, String>,
     known: KnownFigures,
 }
@@ -34,7 +34,7 @@ struct FigureRelation {
     says: String,
 }
 
-/// Systems in ascending order of a figure.
+/// A figure, and a list of systems in which the figure does not decrease from one system to the next.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RisingFigure {
@@ -106,8 +106,8 @@ fn misnamed(rule: RuleHead<'_>, system: &System, at: &SystemContext<'_>) -> Foun
 }
 
 impl RisingFigure {
-    /// Returns clauses on systems that break the order of the list. They come after this system but have less of the
-    /// figure, or before it but have more.
+    /// Returns a clause for each system of the list that contradicts the order: a later system with a smaller figure,
+    /// or an earlier system with a larger figure.
     fn broken(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {
         let Some(own) = self.systems.iter().position(|name| *name == system.name) else {
             return Vec::new();
@@ -128,8 +128,8 @@ impl RisingFigure {
     }
 }
 
-/// A clause on a field that names a version without data, if the system has data of the backend's other versions;
-/// `None` otherwise.
+/// Returns a clause if a field of the YAML names a backend version for which the system has no tables, although it has
+/// tables of other versions of the backend; `None` otherwise.
 fn without_data(
     field: &str,
     backend: &str,

@@ -17,15 +17,16 @@ const MOST: usize = 16;
 #[derive(Default)]
 struct UnknownDtype<'a> {
     columns: Vec<&'a str>,
-    /// A clause that names the known dtype that may be meant; empty if none is similar.
+    /// A clause that suggests a known dtype with a similar name; empty if there is none.
     meant: String,
     /// True if other tables have the same dtype in another case.
     is_misspelt: bool,
     rows: BTreeSet<usize>,
 }
 
-/// Adds the rows whose dtype is neither known nor in the table's spec, grouped by dtype. They go to `wrong` if other
-/// tables spell the dtype in another case, otherwise to `unknown`. `columns` are the names of the dtype columns.
+/// Adds the rows whose dtype is neither known nor in the table's spec, grouped by dtype. If other tables spell the
+/// dtype with other capital letters, the rows are added to `wrong`, otherwise to `unknown`. `columns` are the names of
+/// the dtype columns.
 pub(super) fn unknown_dtypes<'a>(
     (wrong, unknown): (&mut WrongRowsByFault, &mut WrongRowsByFault),
     rows: &RowContext<'a>,
@@ -46,7 +47,7 @@ pub(super) fn unknown_dtypes<'a>(
     }
 }
 
-/// Adds the rows of a column with an unknown dtype, by dtype.
+/// Adds the rows in which the column `name` has an unknown dtype to `found`, grouped by dtype.
 fn add_unknown<'a>(
     found: &mut BTreeMap<String, UnknownDtype<'a>>,
     rows: &RowContext<'a>,
@@ -87,7 +88,8 @@ fn add_unknown<'a>(
     }
 }
 
-/// Adds the rows of kernels whose backend the framework cannot choose, according to the catalog in the database.
+/// Adds the rows whose kernel belongs to a backend that the framework cannot choose. The catalog in the database lists
+/// the backends.
 pub(super) fn outside_choices(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>) {
     let Some(kernels) = &rows.spec.kernels else { return };
     let Some(Column::Text { codes, dict, .. }) = rows.column(KERNEL_COLUMN) else { return };

@@ -18,7 +18,8 @@ use crate::specs::{ColumnKind, ColumnSpec, Guard, PLACE};
 #[serde(deny_unknown_fields)]
 pub struct KeyRange {
     may_be_zero: Vec<String>,
-    /// Columns that the loader reads as 64-bit numbers. It reads the others as 32-bit and refuses larger values.
+    /// Names of columns that the loader reads as 64-bit numbers. The loader reads all other columns as 32-bit numbers
+    /// and refuses larger values.
     wide: Vec<String>,
     /// Endings of the names of columns that hold dtypes.
     dtypes: Vec<String>,
@@ -142,12 +143,13 @@ fn out_of_range(value: f64, least: f64, most: f64) -> Option<&'static str> {
     }
 }
 
-/// The clause on rows whose text rules/facts.yaml does not list, while the pull request also changes the loader's code.
+/// The message on rows with a text that rules/facts.yaml does not list. It is used if the pull request also changes the
+/// loader's code, which may add the text to a list.
 const UNSETTLED: &str = "the loader's code changes too, and rules/facts.yaml does not list a text";
 
-/// The rows with a text that is missing in a list from the loader's code, while a pull request changes that code.
+/// The rows with a text that the loader's lists do not contain, if a pull request changes the loader's code.
 struct UnknownTexts<'a> {
-    /// For each column: the code of each row, and for each code true if its text is unknown.
+    /// For each text column: the dictionary code of each row, and whether the text of each code is unknown.
     columns: Vec<(&'a [u32], Vec<bool>)>,
 }
 
@@ -176,7 +178,8 @@ fn unknown_texts<'a>(rows: &RowContext<'a>, require: &Expr) -> UnknownTexts<'a> 
     UnknownTexts { columns }
 }
 
-/// Adds the rows that the loader refuses because `guard.varies` varies in their group while `guard.with` does not.
+/// Adds the rows that the loader refuses because of a guard in the spec: in a group of rows, the column `guard.varies`
+/// varies while the column `guard.with` does not.
 fn refused_groups(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>, guard: &Guard) {
     let refused = guarded_rows(rows.whole(), guard);
     if refused.is_empty() {

@@ -47,8 +47,9 @@ impl WrongRowsByFault {
         }
     }
 
-    /// Returns one warning per fault, for faults according to shipped facts that may be outdated. `what` returns the
-    /// text that names the unknown thing. `then` joins the fault's clause and the end of its sentence.
+    /// Returns one warning for each fault that is based on facts of this program's release, which may be outdated.
+    /// `what` returns a text that names the unknown thing. `then` continues the fault's clause, before the words that
+    /// say that the thing is not known.
     fn novelties<'v>(
         self,
         rows: &'v RowContext<'v>,

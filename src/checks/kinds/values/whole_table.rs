@@ -29,8 +29,8 @@ pub(super) fn null_rows(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>) {
     }
 }
 
-/// Adds the rows whose value is not the most frequent one. If values are equally frequent, the first one in the file
-/// counts as the most frequent.
+/// Adds the rows whose value in `column` is not the column's most frequent value. If several values are equally
+/// frequent, the first one in the file counts as the most frequent.
 fn mixed_values(wrong: &mut WrongRowsByFault, rows: usize, name: &str, column: &Column) {
     let mut by_value: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for row in 0..rows {

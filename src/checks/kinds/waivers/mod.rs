@@ -11,7 +11,7 @@ fn finding(rule: RuleHead<'_>, at: &WaiverContext<'_>, wrong: &[String]) -> Foun
     vec![rule.on_path(at.path, wrong.join("; "))]
 }
 
-/// The check for waivers that match nothing.
+/// The check for waivers that match no finding.
 pub(crate) struct WaiverUnused;
 
 impl Judge for WaiverUnused {
@@ -25,7 +25,7 @@ impl Judge for WaiverUnused {
     }
 }
 
-/// The check for waivers past their date.
+/// The check for waivers whose end date has passed.
 pub(crate) struct WaiverExpired;
 
 impl Judge for WaiverExpired {
