@@ -31,17 +31,17 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Iterates over the files to write.
+    /// Iterates over the files to which reports are written.
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.output.iter().chain(self.report.iter().map(|(_, file)| file)).chain(&self.html)
     }
 
-    /// Returns true if a format shows the stages of a change.
+    /// Returns true if a requested report has the format `stages`, which describes a change.
     pub fn shows_stages(&self) -> bool {
         self.shows(ReportFormat::Stages)
     }
 
-    /// Returns true if the audit of a change is asked for.
+    /// Returns true if a requested report has the format `audit`, which describes a change.
     pub fn audits(&self) -> bool {
         self.shows(ReportFormat::Audit)
     }
@@ -50,7 +50,8 @@ impl OutputArgs {
         self.report.iter().map(|(format, _)| *format).chain([self.format]).any(|f| f == format)
     }
 
-    /// Returns an error if a requested format describes a change, for commands that judge only one state.
+    /// Returns an error if a requested format compares base and head. Commands that check a single version of the
+    /// database call this.
     pub fn check_one_state(&self) -> Result<(), Error> {
         if !self.shows_stages() && !self.audits() {
             return Ok(());
@@ -63,7 +64,7 @@ impl OutputArgs {
     }
 }
 
-/// Parses `FORMAT=FILE`.
+/// Parses an argument of the form `FORMAT=FILE`, such as `sarif=perfdb.sarif`.
 fn report_of(text: &str) -> Result<(ReportFormat, PathBuf), String> {
     let (name, file) =
         text.split_once('=').ok_or("write FORMAT=FILE, for example sarif=perfdb.sarif")?;
