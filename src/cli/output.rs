@@ -36,12 +36,12 @@ impl OutputArgs {
         self.output.iter().chain(self.report.iter().map(|(_, file)| file)).chain(&self.html)
     }
 
-    /// Returns true if a requested report has the format `stages`, which describes a change.
+    /// Returns true if a format shows the stages of a change.
     pub fn shows_stages(&self) -> bool {
         self.shows(ReportFormat::Stages)
     }
 
-    /// Returns true if a requested report has the format `audit`, which describes a change.
+    /// Returns true if the audit of a change is asked for.
     pub fn audits(&self) -> bool {
         self.shows(ReportFormat::Audit)
     }
@@ -50,8 +50,7 @@ impl OutputArgs {
         self.report.iter().map(|(format, _)| *format).chain([self.format]).any(|f| f == format)
     }
 
-    /// Returns an error if a requested format compares base and head. Commands that check a single version of the
-    /// database call this.
+    /// Returns an error if a requested format describes a change, for commands that judge only one state.
     pub fn check_one_state(&self) -> Result<(), Error> {
         if !self.shows_stages() && !self.audits() {
             return Ok(());
