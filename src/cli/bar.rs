@@ -10,24 +10,25 @@ use perfdb_gate::base::progress::Progress;
 
 use crate::cli::terminal::TerminalArgs;
 
-/// The time between two updates of the bar.
+/// The time between two redraws of the progress bar.
 const TICK: Duration = Duration::from_millis(200);
 
-/// The time in seconds between two lines of progress, if standard error is not a terminal.
+/// The minimum time in seconds between two printed lines of progress. Lines are printed if standard error is not a
+/// terminal.
 const LINES: u64 = 30;
 
-/// Progress on the terminal.
+/// The progress of a run, which standard error shows as a bar on a terminal, and otherwise as printed lines.
 pub(crate) struct Bar {
     bar: ProgressBar,
-    /// True if lines are printed: messages on the work, and lines of progress if standard error is not a terminal.
+    /// True if messages and lines of progress are printed. False with `--quiet`.
     lines: bool,
-    /// The elapsed time at the last line of progress, as a multiple of [`LINES`] seconds.
+    /// The time of the last printed line of progress, counted from the start in whole periods of [`LINES`] seconds.
     last: AtomicU64,
 }
 
 impl Bar {
-    /// Creates a bar that counts `what`. It is hidden with `--quiet`, with `--verbose` (log lines
-    /// would break it), and if standard error is not a terminal.
+    /// Creates a progress bar with the text `what`, such as `reading tables`. The bar is hidden with `--quiet` and with
+    /// `--verbose`, and if standard error is not a terminal.
     pub(crate) fn of(what: &'static str, terminal: TerminalArgs) -> Self {
         let hidden = terminal.quiet || terminal.verbose || !std::io::stderr().is_terminal();
         let bar = if hidden { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
@@ -38,7 +39,7 @@ impl Bar {
         Self { bar: bar.with_message(what), lines: !terminal.quiet, last: AtomicU64::new(0) }
     }
 
-    /// Runs work without countable steps, and shows meanwhile how long it has taken.
+    /// Runs `work` while the terminal shows the text `what` and the elapsed time. Returns the result of `work`.
     pub(crate) fn during<T>(
         what: &'static str,
         terminal: TerminalArgs,
@@ -49,10 +50,10 @@ impl Bar {
     }
 }
 
-/// The bar's template while steps are counted.
+/// The template of the progress bar while steps are counted.
 const COUNTING: &str = "{bar:40} {pos}/{len} {msg}, {eta} left";
 
-/// The bar's template before the first step and after the last one.
+/// The template of the progress bar before the first step and after the last one.
 const WAITING: &str = "{spinner} {msg}, {elapsed}";
 
 fn set(bar: &ProgressBar, template: &str) {
@@ -62,7 +63,7 @@ fn set(bar: &ProgressBar, template: &str) {
 }
 
 impl Drop for Bar {
-    /// Removes the bar, so that later output starts on a clean line.
+    /// Removes the progress bar, so that later output starts on a clean line.
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

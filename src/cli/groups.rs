@@ -5,10 +5,11 @@ use textwrap::{Options, fill};
 
 use super::{Cli, terminal};
 
-/// The groups, each followed by its commands with the arguments of an example.
+/// The text that sorts the commands into groups for the help. Each group has a heading line. Below it is one line per
+/// command with an example call, such as `explain duplicate-key`.
 const GROUPS: &str = include_str!("groups.txt");
 
-/// Returns the arguments of a command's example: its line in `groups.txt`; `None` for an unknown command.
+/// Returns a command's example call, such as `explain duplicate-key` for `explain`; `None` if no command has this name.
 pub(crate) fn example(name: &str) -> Option<&'static str> {
     GROUPS.lines().find(|line| line.split(' ').next() == Some(name))
 }
@@ -19,7 +20,7 @@ fn help() -> Arg {
     help.help("Print this help").help_heading("Terminal")
 }
 
-/// Returns the command line, with its commands in groups.
+/// Returns the command-line parser, whose help lists the commands in groups.
 pub(crate) fn command() -> Command {
     let mut cli = Cli::command();
     let mut groups = String::new();

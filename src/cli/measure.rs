@@ -95,7 +95,7 @@ pub(crate) enum DeviceName {
 }
 
 impl DeviceArgs {
-    /// Returns the folder of the collectors, or `None` if something else measures.
+    /// Returns the folder of the collectors to call; `None` without `--runner`.
     fn collectors(&self) -> Result<Option<&Path>> {
         match (self.runner, self.collectors.as_deref()) {
             (None, _) => Ok(None),
@@ -107,7 +107,7 @@ impl DeviceArgs {
         }
     }
 
-    /// Opens the device that measures. `judged` is a folder of the database to measure.
+    /// Opens the device that measures. Collectors are started for the database that contains the folder `judged`.
     fn open(&self, judged: &Path, terminal: TerminalArgs) -> Result<Box<dyn Device>> {
         let patience = Duration::from_secs(self.point_timeout);
         let tell = if terminal.quiet { |_: &str| {} } else { tell };

@@ -7,7 +7,8 @@ use perfdb_gate::specs::{Library, Specs};
 
 use super::{groups, removed};
 
-/// Returns the error to report. If help or the version was requested, prints it and ends the process.
+/// Turns an error of clap into this program's error. If clap only has to print help or the version, prints it and ends
+/// the process.
 pub(crate) fn of(error: clap::Error, cli: &Command) -> Error {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         error.exit();
@@ -21,7 +22,8 @@ pub(crate) fn of(error: clap::Error, cli: &Command) -> Error {
     Error::new(message(&text), hint).because(error)
 }
 
-/// Returns the first paragraph of clap's text on one line, without the values that it lists.
+/// Returns the first paragraph of clap's error text as one line. Lines of possible values, which start with `[`, are
+/// left out.
 fn message(text: &str) -> String {
     let lines = text.trim_start_matches("error: ").lines().take_while(|line| !line.is_empty());
     let said = lines.map(str::trim).filter(|line| !line.starts_with('['));
@@ -75,7 +77,8 @@ fn hint(error: &clap::Error, command: Option<&Command>) -> String {
 /// One line per command: its name, then other words that people use for it.
 const WORDS: &str = include_str!("words.txt");
 
-/// Returns the command that a word means; `None` if the word is not in [`WORDS`].
+/// Returns the command for which people also use `word`, such as `validate` for `lint`; `None` if the word is not in
+/// [`WORDS`].
 fn command_for_word(word: &str) -> Option<&'static str> {
     let mut commands = WORDS.lines().map(|line| line.split(' '));
     commands.find_map(|mut words| {
@@ -84,7 +87,8 @@ fn command_for_word(word: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns the hint for a value without an option: the option that it may belong to.
+/// Returns a hint for a value that was given without its option. The hint names an option that takes such a value, such
+/// as `--table gemm` for `gemm`.
 fn positional(error: &clap::Error, command: &Command) -> Option<String> {
     let value = error.get(ContextKind::InvalidArg).map(listed)?;
     if value.parse::<f64>().is_ok_and(|number| number < 0.0) {
@@ -116,7 +120,8 @@ fn positional(error: &clap::Error, command: &Command) -> Option<String> {
     }
 }
 
-/// Returns the hint for an unknown option that is the name of a format, or of a value that is given without an option.
+/// Returns a hint for an unknown option. The option may be the name of a report format, such as `--json`, or the name
+/// of an argument that is given without an option.
 fn option_hint(named: &str, command: &Command) -> Option<String> {
     let name = named.trim_start_matches('-');
     if command.get_positionals().any(|arg| arg.get_id() == name) {

@@ -31,7 +31,7 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Iterates over the files to write.
+    /// Iterates over the files to which reports are written.
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.output.iter().chain(self.report.iter().map(|(_, file)| file)).chain(&self.html)
     }
@@ -58,7 +58,7 @@ impl OutputArgs {
     }
 }
 
-/// Parses `FORMAT=FILE`.
+/// Parses an argument of the form `FORMAT=FILE`, such as `sarif=perfdb.sarif`.
 fn report_of(text: &str) -> Result<(ReportFormat, PathBuf), String> {
     let (name, file) =
         text.split_once('=').ok_or("write FORMAT=FILE, for example sarif=perfdb.sarif")?;

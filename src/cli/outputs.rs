@@ -14,7 +14,7 @@ use perfdb_gate::report::{self, ReportFormat, ReportView, TextStyle};
 use crate::cli::output::OutputArgs;
 use crate::cli::terminal::{ColorName, TerminalArgs};
 
-/// Checks, before a run, that outputs can be written and do not overwrite a file of a database.
+/// Checks that a run can write its output files and folders, and that no output file overwrites a file of a database.
 pub(crate) fn check<'a>(
     files: impl IntoIterator<Item = &'a PathBuf>,
     folders: impl IntoIterator<Item = &'a PathBuf>,
@@ -43,7 +43,7 @@ pub(crate) fn check<'a>(
     check_targets(&files, &folders)
 }
 
-/// Endings of file names. A folder of outputs must not have such a name.
+/// Endings of file names, such as `json`. A folder for output files must not have a name with one of these endings.
 const FILES: [&str; 7] = ["csv", "json", "md", "parquet", "svg", "txt", "html"];
 
 /// Returns true if a file is a rerun list, which `plan --output` writes.
@@ -51,12 +51,12 @@ fn is_rerun_list(path: &Path) -> bool {
     read_text(path).is_ok_and(|text| RerunList::is_one(&text))
 }
 
-/// Returns true if a path is a file, not standard output.
+/// Returns true if a path names a file. The path `-` stands for standard output.
 fn is_named(path: &&Path) -> bool {
     path.as_os_str() != "-"
 }
 
-/// The outputs of a run. All of them are rendered before the first is written.
+/// The texts and files that a run writes. All of them are rendered before the first one is written.
 #[derive(Default)]
 pub(crate) struct Outputs {
     /// Folders to create if they do not exist.
@@ -64,12 +64,13 @@ pub(crate) struct Outputs {
     files: Vec<(PathBuf, Vec<u8>)>,
     /// The text for standard output.
     text: String,
-    /// True if the report for people on standard output lists every finding instead of groups.
+    /// True if the report on standard output lists every finding. Otherwise findings are grouped by cause.
     full: bool,
 }
 
 impl Outputs {
-    /// Creates empty outputs. If `full` is true, the report for people lists every finding instead of groups.
+    /// Creates empty outputs. If `full` is true, the report on standard output lists every finding. Otherwise findings
+    /// are grouped by cause.
     pub(crate) fn of(full: bool) -> Self {
         Self { full, ..Self::default() }
     }
@@ -126,7 +127,8 @@ impl Outputs {
     }
 }
 
-/// Returns the style of a report for people, in a file or on standard output. If `full` is true, it lists every finding.
+/// Returns the style of a report for people. `to_file` is true for a report in a file. `full` is true if the report
+/// lists every finding.
 pub(crate) fn text_style(to_file: bool, full: bool, terminal: TerminalArgs) -> TextStyle {
     let says = |name: &str| std::env::var_os(name).unwrap_or_default();
     let colour = match terminal.color {

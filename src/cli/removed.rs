@@ -4,10 +4,11 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue};
 use perfdb_gate::base::error::Error;
 
-/// Removed commands and flags, each with a hint on the line below it.
+/// Commands and flags of older versions. The line below each of them is a hint on what to use instead.
 const REMOVED: &str = include_str!("removed.txt");
 
-/// Returns the error for a removed command or flag; `None` if the mistake is another one.
+/// Returns the error for a command or flag that an older version had; `None` if the user's mistake is not such a
+/// command or flag.
 pub(crate) fn of(error: &clap::Error, command: Option<&Command>) -> Option<Error> {
     let named = |kind| match error.get(kind) {
         Some(ContextValue::String(name)) => Some(name.as_str()),

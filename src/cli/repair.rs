@@ -12,7 +12,7 @@ use perfdb_gate::report;
 use super::bar::Bar;
 use super::terminal::TerminalArgs;
 
-/// The arguments of `perfdb-gate convert`, which those of `dedupe` include.
+/// The arguments of `perfdb-gate convert`. `perfdb-gate dedupe` has the same arguments and more.
 #[derive(Debug, Args)]
 pub struct RepairArgs {
     #[command(flatten)]

@@ -59,7 +59,8 @@ impl SuggestArgs {
     }
 }
 
-/// Returns the built-in rules and specs with the files of an overlay.
+/// Returns the built-in rules and specs. If `overlay` is a folder, its files are added and replace built-in ones of the
+/// same id.
 fn library(overlay: Option<&Path>) -> Result<Library> {
     let mut library = Library::embedded();
     if let Some(folder) = overlay {

@@ -80,12 +80,13 @@ impl Sanity {
         }
     }
 
-    /// Returns true if charts are drawn as files or in the HTML page. Small charts in the comment do not count.
+    /// Returns true if large charts are drawn, as SVG files or in the HTML page.
     fn draws(&self) -> bool {
         self.output_dir.is_some() || self.output.html.is_some()
     }
 
-    /// Returns the maximum number of charts; 0 if no output shows charts.
+    /// Returns the maximum number of charts to draw. It is 0 unless charts, an HTML page or a pull request comment is
+    /// requested.
     fn figures(&self) -> usize {
         if self.draws() {
             self.charts

@@ -29,7 +29,8 @@ pub enum ColorName {
     Never,
 }
 
-/// Returns the width for texts: the terminal's, from 40 to [`MOST_COLUMNS`] columns.
+/// Returns the width of printed texts in columns. It is the width of the terminal, but at least 40 and at most
+/// [`MOST_COLUMNS`].
 pub(crate) fn columns() -> usize {
     let columns = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
     columns.map_or(MOST_COLUMNS, |columns| columns.clamp(40, MOST_COLUMNS))

@@ -8,7 +8,7 @@ use crate::base::error::Reason;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source::{Entry, Source};
 
-/// The end of a report's file name, which follows the backend and the version.
+/// The ending of a collection report's file name. The backend and the version come before it.
 const ENDING: &str = "-collection-report.json";
 
 /// The contents of a collection report; unknown fields are ignored.
@@ -22,9 +22,9 @@ pub struct CollectionReport {
     /// The version that was measured.
     #[serde(alias = "runtime_version")]
     pub version: String,
-    /// The tables, by name or file name.
+    /// The tables that the report describes, by table name.
     pub tables: BTreeMap<String, ReportedTable>,
-    /// The number of rows of all tables.
+    /// The number of rows of all tables together.
     #[serde(default, alias = "total_published_rows")]
     pub total_rows: Option<u64>,
 }
@@ -44,15 +44,15 @@ pub struct ReportedTable {
     /// The status of the collection, such as `complete`.
     #[serde(default)]
     pub status: Option<String>,
-    /// The runs that measured disjoint parts of the rows.
+    /// The collection runs that measured the table. Each of them measured other rows.
     #[serde(default, alias = "source_jobs")]
     pub shards: Vec<Shard>,
-    /// The number of runs that were planned.
+    /// The number of collection runs that were planned for the table.
     #[serde(default)]
     pub expected_shards: Option<u64>,
 }
 
-/// A run that measured some of a table's rows.
+/// A collection run that measured some of a table's rows.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Shard {
     /// The number of rows that the run measured.
@@ -74,18 +74,18 @@ impl CollectionReport {
         Ok(report)
     }
 
-    /// Returns the backend and version in the name of a report's file, joined by a hyphen: `vllm-0.24.0`.
+    /// Returns the backend and version that a report's file name states, such as `vllm-0.24.0`.
     pub(crate) fn named(entry: &Entry) -> &str {
         entry.name().strip_suffix(ENDING).unwrap_or(entry.name())
     }
 
-    /// Returns the name of the folder that contains a report, which is that of its system.
+    /// Returns the name of the folder that contains a report. The folder is named like the report's system.
     pub(crate) fn system_of(entry: &Entry) -> &str {
         entry.folder().rsplit('/').next().unwrap_or_default()
     }
 
-    /// Returns the table of a catalog that the report's entry `name` describes; `None` if there is no such entry or
-    /// table.
+    /// Returns the catalog's table that the report describes under `name`; `None` if the report or the catalog lacks
+    /// the table.
     pub(crate) fn table<'a>(&self, name: &str, catalog: &'a Catalog) -> Option<&'a TableFile> {
         let path = self.tables.get(name)?.path.as_ref();
         let path = path.map(|path| format!("/{}/{path}", self.system));

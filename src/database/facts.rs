@@ -15,50 +15,50 @@ use crate::specs::{Specs, StatedFacts};
 /// The name of the operation catalog in reports of facts.
 const OPERATIONS: &str = "operation-catalog";
 
-/// The name of the fact that states which rows backends share. This fact and the query versions decide which rows
-/// answer a query.
+/// The name of the fact that states which rows backends share.
 const REUSE_MANIFEST: &str = "reuse-manifest";
 const QUERY_VERSIONS: &str = "query-versions";
 
-/// The maximal size of a file of facts in bytes; the largest known has 300 kB.
+/// The maximum size of a file that states facts, in bytes. The largest known file has 300 kB.
 const LARGEST: u64 = 16 << 20;
 
-/// The origin of a fact, for reports.
+/// The origin of the value of a fact: a file of the checked database, or this program's own `rules/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
-    /// The name of the fact, such as `operation-catalog` or the name of a list of pins.
+    /// The name of the fact, such as `operation-catalog`.
     pub name: String,
-    /// The origin of the value in use: the judged tree, or `rules/` as a fallback.
+    /// Where the value in use comes from.
     pub from: FactOrigin,
-    /// The year and month of the value in `rules/`; `None` if the tree's value is used.
+    /// The year and month of the value in `rules/`; `None` if the value comes from the checked database.
     pub date: Option<String>,
-    /// The file in the tree, if it exists.
+    /// The path of the file in the checked database that states the fact; `None` if there is no such file.
     pub path: Option<String>,
-    /// The reason why the file is not used, so that `rules/` applies; `None` if there is no problem.
+    /// The reason why the file in the checked database cannot be used, so that the value of `rules/` applies; `None` if
+    /// there is no problem.
     pub problem: Option<String>,
 }
 
-/// The source that states a fact.
+/// Where the value of a fact comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum_macros::IntoStaticStr)]
 #[strum(const_into_str, serialize_all = "lowercase")]
 pub enum FactOrigin {
-    /// The judged work tree or commit.
+    /// A file in the checked work tree or commit.
     Tree,
-    /// This program's own `rules/`, with overlays.
+    /// This program's own `rules/`, with the files of `--rules-dir`.
     Rules,
 }
 
-/// The facts that a tree states.
+/// The facts that files in the checked work tree or commit state.
 #[derive(Debug, Clone, Default)]
 pub struct TreeFacts {
     tree: StatedFacts,
-    /// The manifest of the rows that backends share; `None` if the tree does not contain one.
+    /// The manifest that states which rows backends share; `None` if the tree does not contain a readable one.
     pub sharing: Option<ReuseManifest>,
-    /// The origin of each fact of the tree.
+    /// Where the value of each fact comes from.
     pub origins: Vec<Fact>,
-    /// The sidecars of the tree's version directories.
+    /// The sidecars of the version directories.
     pub sidecars: Sidecars,
-    /// The files that state facts.
+    /// The files that state the facts.
     files: Vec<FactsFile>,
 }
 
@@ -69,8 +69,8 @@ pub(crate) struct FactsFile {
     pub name: String,
     /// The file's location.
     pub entry: Entry,
-    /// True for a file of the loader's code. The code may be rewritten, so a list that is missing from it is
-    /// not an error.
+    /// True for a file of the loader's code. Such code may be rewritten, so a fact that is missing from the code is not
+    /// an error.
     pub is_code: bool,
     /// The reason why the file cannot be read; `None` if it can.
     pub fault: Option<String>,
@@ -79,8 +79,8 @@ pub(crate) struct FactsFile {
 }
 
 impl TreeFacts {
-    /// Reads the files that `rules/facts.yaml` names. A file that cannot be read or parsed is reported in
-    /// [`TreeFacts::origins`], and `rules/` applies instead.
+    /// Reads the files that `rules/facts.yaml` names. If a file cannot be read or parsed, the value of `rules/`
+    /// applies. The problem is reported in [`TreeFacts::origins`].
     pub fn read(source: &dyn Source, catalog: &Catalog, specs: &Specs) -> Self {
         let loader = &specs.loader.yaml;
         let sidecars = Sidecars::read(source, catalog, loader);
@@ -122,7 +122,7 @@ impl TreeFacts {
         facts
     }
 
-    /// Records the facts (including lists of pins) whose files differ from those of another state.
+    /// Records which facts have a file that differs from the file in `base`.
     pub(crate) fn since(mut self, base: &Self) -> Self {
         let is_same = |a: &FactsFile, b: &FactsFile| (&a.name, a.id) == (&b.name, b.id);
         let changed = self.files.iter().filter(|own| !base.files.iter().any(|b| is_same(own, b)));
@@ -130,18 +130,18 @@ impl TreeFacts {
         self
     }
 
-    /// Returns the specs, overridden by these facts.
+    /// Returns the specs in which these facts replace the facts of `rules/`.
     pub(crate) fn over(&self, specs: &Specs) -> Specs {
         specs.with_facts(&self.tree)
     }
 
-    /// Returns the origin of the operation catalog; `None` if it is not among the facts.
+    /// Returns where the operation catalog comes from; `None` if it is not among the facts.
     pub fn operation_catalog(&self) -> Option<&Fact> {
         self.origins.iter().find(|f| f.name == OPERATIONS)
     }
 
-    /// Returns the path of a file that decides which rows answer a query but cannot be read, with the reason; `None`
-    /// if all of them can be read.
+    /// Returns the path of a file that cannot be read although it decides which rows are served, with the reason;
+    /// `None` if there is no such file.
     pub(crate) fn unread_answers(&self) -> Option<(&str, &str)> {
         let decides = |fact: &&Fact| [REUSE_MANIFEST, QUERY_VERSIONS].contains(&fact.name.as_str());
         let mut deciding = self.origins.iter().filter(decides);
@@ -153,12 +153,12 @@ impl TreeFacts {
         self.files.iter()
     }
 
-    /// Returns the tree's operation catalog, if there is one that can be read.
+    /// Returns the operation catalog of the checked database; `None` if there is none or it cannot be read.
     pub fn operations(&self) -> Option<&Operations> {
         self.tree.operations.as_ref()
     }
 
-    /// Returns the values that are pinned in the tree's loader code, by name of the list.
+    /// Returns the numbers that are listed in the loader's code, by the name of the list.
     pub fn pins(&self) -> impl Iterator<Item = (&str, &Pins)> {
         self.tree.pins.iter().map(|(list, pins)| (list.as_str(), pins))
     }
@@ -188,8 +188,8 @@ impl TreeFacts {
     }
 }
 
-/// Merges the origins of facts of several roots. The main root comes first; other roots contribute only facts
-/// that they state themselves.
+/// Merges the origins of facts of several databases. The first database contributes all its facts. Other databases
+/// contribute only facts that their own files state.
 pub(crate) fn origins<'a>(roots: impl IntoIterator<Item = &'a [Fact]>) -> Vec<Fact> {
     let mut all: Vec<Fact> = Vec::new();
     for (number, facts) in roots.into_iter().enumerate() {
@@ -203,7 +203,7 @@ pub(crate) fn origins<'a>(roots: impl IntoIterator<Item = &'a [Fact]>) -> Vec<Fa
 }
 
 impl Fact {
-    /// Describes the origin of the fact for people.
+    /// Describes for people where the fact comes from.
     pub fn describe(&self) -> String {
         match (&self.path, &self.problem) {
             (Some(path), None) => path.clone(),
@@ -219,14 +219,15 @@ impl Fact {
     }
 }
 
-/// A finder and reader of files of facts.
+/// A reader that finds the files that state facts.
 struct FactReader<'a> {
     source: &'a dyn Source,
     catalog: &'a Catalog,
 }
 
 impl<'a> FactReader<'a> {
-    /// Returns the file of that name whose folder is closest to the systems' folder; `None` if no file has the name.
+    /// Returns the file with the name in `file` that is closest to the folder of the systems' YAML; `None` if there is
+    /// no such file.
     fn find(&self, file: &FactFile) -> Option<&'a Entry> {
         if file.file.is_empty() {
             return None;

@@ -8,50 +8,50 @@ use crate::base::error::Reason;
 use crate::database::catalog::Catalog;
 use crate::database::source::{Entry, Source};
 
-/// The end of a profile's file name.
+/// The ending of a profile's file name. A profile is a JSON document about operations that are measured as a whole.
 const ENDING: &str = ".profile.json";
 
-/// The file that says on which machine the profiles of a database were measured.
+/// The name of the file that states on which machine the profiles of a database were measured.
 const EVIDENCE: &str = "profile-evidence.json";
 
-/// Endings of the names of other documents beside the tables, which only need to be JSON: pins of data sets, the
-/// origin of profiles, and lists of the files in a folder.
+/// Endings of the names of other JSON documents beside the tables, such as lists of the files in a folder.
 const DOCUMENTS: [&str; 4] =
     ["hf_dataset.json", "_hf.json", "-provenance.json", "_matrix/index.json"];
 
-/// A profile, or the evidence of profiles.
+/// The contents of a profile, or of another JSON document beside the tables. A profile describes operations that are
+/// measured as a whole.
 #[derive(Debug)]
 pub struct Profile {
     /// The SHA-256 of the document's own bytes, in hex.
     pub sha256: String,
-    /// The files that the document pins, with the SHA-256 of each.
+    /// The files on which a profile depends, each with its expected SHA-256 in hex.
     pub pins: Vec<(PinnedFile, String)>,
-    /// The files that a document other than a profile lists, each with its SHA-256. A path starts with `data/` and may
-    /// lack the folders above.
+    /// The files that a JSON document other than a profile lists, each with its SHA-256. The paths start with `data/`,
+    /// and may lack leading folders.
     pub listed: Vec<(String, String)>,
-    /// The paths of the profile's tables, relative to the folder of the systems.
+    /// The paths of the profile's tables, relative to the folder of the systems' YAML.
     pub tables: Vec<String>,
 }
 
-/// A file that a profile pins by its SHA-256.
+/// A file on which a profile depends. The profile states the file's SHA-256.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PinnedFile {
-    /// A file, by its path relative to the folder of the systems.
+    /// A file, by its path relative to the folder of the systems' YAML.
     File(String),
     /// The YAML file of a system; the profile does not name the system.
     SystemYaml,
 }
 
 impl Profile {
-    /// Returns the catalog's files that are profiles or the evidence of profiles.
+    /// Returns the catalog's files that are profiles, or that state on which machine profiles were measured.
     pub(crate) fn files(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
         let files =
             catalog.other_files.iter().map(|(entry, _)| entry).chain(catalog.outside_files.iter());
         files.filter(|entry| Self::is_profile(entry))
     }
 
-    /// Returns the JSON documents other than profiles and their evidence that are below the folder of the systems, or
-    /// in a folder above it.
+    /// Returns the JSON documents, other than profiles, in the folder of the systems' YAML, below it, or directly in a
+    /// folder above it.
     pub(crate) fn documents(catalog: &Catalog) -> impl Iterator<Item = &Entry> {
         let files =
             catalog.other_files.iter().map(|(entry, _)| entry).chain(catalog.outside_files.iter());
@@ -61,12 +61,12 @@ impl Profile {
         documents.filter(move |e| is_below(&catalog.folder, &e.path) || is_above(e))
     }
 
-    /// Returns true for a profile or the evidence of profiles, and false for another document.
+    /// Returns true if a file is a profile, or states on which machine profiles were measured.
     pub(crate) fn is_profile(entry: &Entry) -> bool {
         entry.path.ends_with(ENDING) || entry.name() == EVIDENCE
     }
 
-    /// Reads a profile or the evidence of profiles.
+    /// Reads a profile, or another JSON document beside the tables.
     pub(crate) fn read(source: &dyn Source, entry: &Entry) -> Result<Self, Reason> {
         let text = source.text(entry)?;
         let document: Value = serde_json::from_str(&text)?;
@@ -88,15 +88,14 @@ impl Profile {
     }
 }
 
-/// Returns true if `path` is the folder or is below it.
+/// Returns true if `path` is `folder` or is below it.
 fn is_below(folder: &str, path: &str) -> bool {
     let rest = path.strip_prefix(folder);
     folder.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Returns the data files that a document lists at any depth, with their SHA-256: `{"target": "data/x.parquet",
-/// "sha256": "…"}` or `{"data/x.parquet": "…"}`. Files outside of `data/`, such as a system's YAML, are left out, since
-/// they may belong to any root.
+/// Returns the data files that a JSON document lists at any depth, each with its SHA-256. A document lists a file as
+/// `{"target": "data/x.parquet", "sha256": "…"}` or `{"data/x.parquet": "…"}`. Files outside of `data/` are left out.
 fn listed(document: &Value) -> Vec<(String, String)> {
     let is_digest = |text: &str| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let digest = |value: &Value| value.as_str().filter(|t| is_digest(t)).map(str::to_owned);
@@ -114,7 +113,7 @@ fn listed(document: &Value) -> Vec<(String, String)> {
     }
 }
 
-/// Returns the texts of a field at any depth of a document.
+/// Returns the texts of all fields with the given name, at any depth of a JSON document.
 fn values_of(document: &Value, field: &str) -> Vec<String> {
     match document {
         Value::Object(fields) => {

@@ -7,7 +7,8 @@ use crate::database::catalog::{Catalog, TableFile};
 use crate::database::source::Source;
 use crate::specs::Seal;
 
-/// The seal of a table: a file beside the table, without which the loader refuses the table.
+/// The seal of a table: a file beside the table with its row count and digest. The loader refuses a table without a
+/// seal.
 #[derive(Debug)]
 pub struct SealFile {
     /// The path where the seal is or should be.
@@ -32,7 +33,7 @@ impl SealFile {
         format!("{stem}{}", seal.ending)
     }
 
-    /// Returns the seal's fields if they could be read.
+    /// Returns the seal's fields; `None` if the file does not exist or cannot be read.
     pub(crate) fn known(&self) -> Option<&Map<String, Value>> {
         self.fields.as_ref()?.as_ref().ok()
     }

@@ -28,21 +28,21 @@ pub struct Selection {
     pub layout: Option<String>,
 }
 
-/// A compiled selection. Each of its patterns matches something.
+/// The part of a database that is checked. Each pattern by which it is selected matches something.
 pub struct Selected {
     systems: NamePatterns,
     backends: NamePatterns,
     versions: NamePatterns,
     tables: NamePatterns,
-    /// The changed paths, if only changed files are judged.
+    /// The paths of the changed files; `None` if unchanged files are checked, too.
     changed: Option<BTreeSet<String>>,
 }
 
-/// Glob patterns over names; no pattern matches every name.
+/// Glob patterns for names. If there are no patterns, every name matches.
 pub(crate) struct NamePatterns(Vec<GlobMatcher>);
 
 impl NamePatterns {
-    /// Compiles patterns, each of which must match one of the `known` names.
+    /// Compiles glob patterns. Each of them must match one of the `known` names.
     ///
     /// # Errors
     ///
@@ -65,12 +65,12 @@ impl NamePatterns {
         Ok(Self(globs.iter().map(compile).collect::<Result<_>>()?))
     }
 
-    /// Returns true if a name matches.
+    /// Returns true if a name matches a pattern, or if there are no patterns.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|g| g.is_match(name))
     }
 
-    /// Returns an error for the first pattern that matches none of `known`.
+    /// Returns an error if a pattern matches none of the `known` names.
     fn check<'a>(&self, what: &str, known: impl Iterator<Item = &'a str> + Clone) -> Result<()> {
         match self.0.iter().find(|g| !known.clone().any(|k| g.is_match(k))) {
             Some(glob) => Err(unknown(what, glob.glob().glob(), known)),
@@ -87,8 +87,8 @@ impl Selection {
             .all(|globs| globs.is_empty())
     }
 
-    /// Compiles the patterns and checks that each matches something: backends within the selected systems,
-    /// versions within the selected backends, tables within the selected places.
+    /// Compiles the patterns and checks that each of them matches something in the selected part of the catalog. For
+    /// example, a pattern for versions must match a version of the selected backends.
     pub(crate) fn resolve(
         &self,
         catalog: &Catalog,
@@ -123,7 +123,7 @@ fn short(table: &str) -> &str {
 }
 
 impl Selected {
-    /// Returns true if a system is judged as a whole.
+    /// Returns true if a system is selected as a whole, without a choice of backends, versions or tables.
     pub(crate) fn system(&self, name: &str) -> bool {
         self.systems.has(name)
             && self.backends.0.is_empty()
@@ -131,7 +131,7 @@ impl Selected {
             && self.tables.0.is_empty()
     }
 
-    /// Returns true if a version directory is judged.
+    /// Returns true if the version directory with this system, backend and version is selected.
     pub(crate) fn place(&self, place: &Place) -> bool {
         tracing::trace!("lookup");
         self.systems.has(&place.system)
@@ -139,23 +139,22 @@ impl Selected {
             && self.versions.has(&place.version)
     }
 
-    /// Returns true if a table is judged.
+    /// Returns true if a table is selected.
     pub fn table(&self, place: &Place, table: &str) -> bool {
         self.place(place) && (self.tables.has(table) || self.tables.has(short(table)))
     }
 
-    /// Returns true if whole version directories are judged, not single tables.
+    /// Returns true if whole version directories are selected. This is false if tables are selected by name.
     pub(crate) fn whole_dirs(&self) -> bool {
         self.tables.0.is_empty()
     }
 
-    /// Returns true if a file changed, or if the judgement is not limited to changed files.
+    /// Returns true if a file changed, or if unchanged files are checked, too.
     pub fn changed(&self, path: &str) -> bool {
         self.changed.as_ref().is_none_or(|c| c.contains(path))
     }
 
-    /// Returns true if anything below a folder changed or was deleted, or if the judgement is not limited to
-    /// changed files.
+    /// Returns true if a file below a folder changed or was deleted, or if unchanged files are checked, too.
     pub(crate) fn touched(&self, folder: &str) -> bool {
         let below = format!("{folder}/");
         self.changed.as_ref().is_none_or(|changed| {

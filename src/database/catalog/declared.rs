@@ -16,7 +16,7 @@ use crate::specs::system::System;
 /// The name, system, backend and version of a table.
 type TableIdentity = [String; 4];
 
-/// One file of a table, and the rows in it that belong to the table.
+/// One file of a table. If the file contains rows of several tables, this includes which rows belong to the table.
 struct FileOfTable<'l> {
     identity: TableIdentity,
     table: &'l LayoutTable,
@@ -24,7 +24,7 @@ struct FileOfTable<'l> {
 }
 
 impl Catalog {
-    /// Finds the tables among the `files` of a source by the patterns of a layout.
+    /// Finds the tables among the `files` of a source by the path patterns that a layout declares.
     pub(super) fn declared(
         source: &dyn Source,
         files: Vec<Entry>,
@@ -70,7 +70,7 @@ impl Catalog {
         catalog
     }
 
-    /// Adds a table. Also adds its system and its version directory if the catalog lacks them.
+    /// Adds a table to the catalog. Also adds the table's system and version directory if the catalog lacks them.
     fn add_declared(&mut self, table: &TableIdentity, entry: Entry, format: Format, specs: &Specs) {
         let [table, system, backend, version] = table.clone();
         let place = Place { system, family: None, backend, version };
@@ -102,13 +102,14 @@ impl Catalog {
     }
 }
 
-/// Returns the key of a place in [`Catalog::dirs`]. A declared layout has no version directories, so the key is not a
-/// real path.
+/// Returns the key under which [`Catalog::dirs`] stores a system, backend and version: `system/backend/version`. This
+/// is not a real path, since a declared layout has no version directories.
 fn folder_of(place: &Place) -> String {
     format!("{}/{}/{}", place.system, place.backend, place.version)
 }
 
-/// Returns the tables that have rows in a file.
+/// Splits a file into the tables that have rows in the file. Returns no tables for a file that the layout does not
+/// describe. `held` counts the bytes of decoded files.
 fn files_of_table<'l>(
     source: &dyn Source,
     entry: &Entry,
@@ -149,8 +150,8 @@ fn files_of_table<'l>(
     groups.into_iter().map(file).collect()
 }
 
-/// Decodes a file with rows of several tables, and groups the rows by their cells in some columns. Returns no groups if
-/// the file cannot be read. `held` counts the bytes of all decoded files.
+/// Decodes a file with rows of several tables. Groups the rows by their cells in the columns `names`, one group per
+/// table. Returns no groups if the file cannot be read. The size of the decoded file in bytes is added to `held`.
 ///
 /// # Errors
 ///
@@ -176,7 +177,7 @@ fn row_groups(
     )))
 }
 
-/// Returns the deepest folder that contains the files of all parts.
+/// Returns the deepest folder that contains all files from which a table is assembled.
 fn common_folder(parts: &[Part]) -> String {
     let folders = |part: &Part| -> Vec<String> {
         part.entry.folder().split('/').map(str::to_owned).collect()
@@ -189,9 +190,9 @@ fn common_folder(parts: &[Part]) -> String {
     common.join("/")
 }
 
-/// Returns the entries of a table: each of its Parquet files, or its only text file if the bytes are the table;
-/// otherwise one entry that is assembled from all files. If `is_shared` is true, another table has the same first
-/// file, so that the path must name the table's place.
+/// Returns the files of a table as catalog entries. Parquet files have one entry each. A single text file that needs no
+/// conversion has one entry. Other text files are assembled into one entry. If `is_shared` is true, another table has
+/// the same first file, so the system, backend and version are added to the path.
 fn entries(
     files: Vec<FileOfTable<'_>>,
     identity: &TableIdentity,

@@ -50,43 +50,46 @@ pub struct VersionDir {
     pub meta: Option<Entry>,
     /// The version directory's `reuse.yaml`; `None` if it does not exist.
     pub reuse: Option<Entry>,
-    /// Marker files of the older scheme that sidecars replaced.
+    /// Files named `INCOMPLETE.txt` or `SHARED_LAYER_REUSE.txt`, which older databases have instead of sidecars.
     pub markers: Vec<Entry>,
     /// The directory's tables, as indices into `Catalog::tables`.
     pub tables: Vec<usize>,
 }
 
 impl VersionDir {
-    /// Returns true if the loader skips the directory: an old marker file says that it is incomplete, and
-    /// there is no `collection_meta.yaml`.
+    /// Returns true if the loader skips the version directory. It does so if the directory contains `INCOMPLETE.txt`
+    /// and no `collection_meta.yaml`.
     pub(crate) fn is_vetoed(&self) -> bool {
         let incomplete = |entry: &Entry| entry.path.ends_with("/INCOMPLETE.txt");
         self.meta.is_none() && self.markers.iter().any(incomplete)
     }
 
-    /// Returns true if an old marker file makes all other versions of the backend donors. The content of the file is
-    /// not read.
+    /// Returns true if the version directory contains `SHARED_LAYER_REUSE.txt`. It lets the version use the rows of all
+    /// other versions of the backend.
     pub(crate) fn reuses_all(&self) -> bool {
         self.markers.iter().any(|entry| entry.path.ends_with("/SHARED_LAYER_REUSE.txt"))
     }
 }
 
-/// A system of a root: its YAML and the location of its data.
+/// A system of a database: its YAML file and the location of its data.
 #[derive(Debug, Clone)]
 pub struct SystemFile {
     /// The system's name.
     pub name: String,
     /// The path of the system's YAML, or of its data directory if there is no YAML.
     pub path: String,
-    /// The parsed YAML completed by embedded facts, or the reason why it cannot be read.
+    /// The system that the YAML file describes, with missing values from the built-in facts; or the reason why the YAML
+    /// cannot be read.
     pub system: Result<System, Reason>,
     /// The path where the system's YAML is or should be.
     pub yaml: String,
     /// The path of the system's data directory, without a trailing slash.
     pub data_dir: String,
-    /// The reason why the data directory is not read although the loader would read it; `None` if it is read.
+    /// The reason why the tables in the data directory are not read, for example that the YAML names a hidden folder;
+    /// `None` if there is no problem.
     pub unread: Option<String>,
-    /// The values of the YAML that its loaders refuse or read differently.
+    /// The values in the system's YAML that the loader, or another program that reads the YAML, rejects or interprets
+    /// differently.
     pub refused: Vec<MisreadValue>,
 }
 
@@ -96,24 +99,24 @@ impl SystemFile {
         self.yaml.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 
-    /// Returns the path where the system's support matrix is or would be.
+    /// Returns the path of the system's support matrix. The file may not exist.
     pub fn matrix(&self) -> String {
         join(self.folder(), &format!("support_matrix/{}.csv", self.name))
     }
 }
 
-/// The role of a file that is not a table.
+/// What a file that is not a table is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// A sidecar, or a marker file of the older scheme.
+    /// A sidecar, or a marker file such as `INCOMPLETE.txt` that older databases have instead.
     Sidecar,
     /// The YAML file of a system.
     System,
-    /// A file that states facts about the database.
+    /// A file with facts that the checks use, such as which rows backends share.
     Facts,
     /// Any other file below a data directory, such as a note, a link or a table that no loader reads.
     Other,
-    /// A file that decides how later runs judge: one below `.perfdb-gate/`, or `.gitattributes`.
+    /// A file that affects later runs of this program: a file below `.perfdb-gate/`, or `.gitattributes`.
     Settings,
     /// A workload card, config or metric file of an end-to-end trace.
     Trace,
@@ -128,13 +131,12 @@ pub enum Format {
     Csv,
 }
 
-/// Returns true if a table's ending is spelt in a way that the loader does not accept: `.Parquet`,
-/// `_perf.TXT`.
+/// Returns true if a table's file name would be valid in lower case, such as `gemm.Parquet` or `gemm_perf.TXT`.
 pub(crate) fn is_misspelt(path: &str) -> bool {
     format_of(path).is_none() && format_of(&path.to_ascii_lowercase()).is_some()
 }
 
-/// Returns the table format of a file name, or `None` if the name is not a table's.
+/// Returns the format of a table by the ending of its file name; `None` if the name is not that of a table.
 pub(crate) fn format_of(path: &str) -> Option<Format> {
     let name = path.rsplit('/').next().unwrap_or(path);
     if name.ends_with(".parquet") {

@@ -5,25 +5,25 @@ use std::collections::BTreeMap;
 use super::{Catalog, Places, holds_files, is_within};
 use crate::database::source::{Entry, EntryKind};
 
-/// The maximum number of names visited while following a link, including names of further links on the way. Longer
-/// paths count as broken.
+/// The maximum number of path components that are visited while a symbolic link is followed, including those of further
+/// links. A link that needs more counts as broken.
 const LONGEST_WAY: usize = 256;
 
-/// The targets of a source's links, by the links' paths. Links that do not lead to a file or folder of the
-/// source are left out.
+/// The path of each symbolic link of a source with the path to which it leads. Links that do not lead to a file or
+/// folder of the source are left out.
 pub(super) struct Links(BTreeMap<String, String>);
 
 impl Links {
-    /// Follows all links among the files of a source, which must be sorted by path.
+    /// Follows all symbolic links among the files of a source. `files` must be sorted by path.
     pub(crate) fn of(files: &[Entry]) -> Self {
         let links = files.iter().filter(|entry| matches!(entry.kind, EntryKind::Link(_)));
         let led = links.filter_map(|link| Some((link.path.clone(), follow(files, &link.path)?)));
         Self(led.collect())
     }
 
-    /// Returns the index of the root that a link leads into. The link's target must be judged as part of that root, and
-    /// a loader that follows the link must read the same rows for the same place. `None` otherwise, such as for a link
-    /// in the place of a table or system, which would serve rows under another place.
+    /// Returns the index in `roots` of the database into which a symbolic link leads. Returns `None` if the link does
+    /// not lead into a checked database, or if a loader that follows the link would read rows under another system,
+    /// backend or version.
     pub(crate) fn judged_root(
         &self,
         link: &str,
@@ -48,8 +48,8 @@ impl Links {
     }
 }
 
-/// Returns the path of the file or folder that a link leads to, or `None` if the link leads out of the source
-/// or nowhere.
+/// Returns the path of the file or folder to which a symbolic link leads; `None` if it does not exist or is outside of
+/// the source.
 fn follow(files: &[Entry], link: &str) -> Option<String> {
     let mut at: Vec<&str> = Vec::new();
     let mut ahead: Vec<&str> = link.rsplit('/').collect();

@@ -39,10 +39,10 @@ use crate::specs::Specs;
 use crate::specs::layout::Layout;
 use crate::specs::system::System;
 
-/// The files of one root of a source.
+/// The files of one database. A source may contain several databases, each in its own folder, called a root.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    /// The declared layout whose patterns found the tables; `None` for the public layout.
+    /// The layout from `rules/layouts/` by which the tables were found; `None` for the public layout.
     pub layout: Option<Arc<Layout>>,
     /// The folder that contains the systems' YAML, without a trailing slash.
     pub folder: String,
@@ -52,20 +52,20 @@ pub struct Catalog {
     pub dirs: BTreeMap<String, VersionDir>,
     /// The tables, sorted by path.
     pub tables: Vec<TableFile>,
-    /// The files with the support matrices, by system.
+    /// The file with the support matrix of each system, by the system's name.
     pub support: BTreeMap<String, Entry>,
-    /// Tables at a wrong depth or with a misspelt name, links and submodules, each with the name of the
-    /// affected system. The name is empty if all systems are affected.
+    /// Tables at a wrong depth or with a misspelt name, and links and submodules in the place of data. Each has the
+    /// name of the affected system; the name is empty if all systems may be affected.
     pub strays: Vec<(Entry, String)>,
     /// Files of the database that are not tables, unsorted.
     pub other_files: Vec<(Entry, Role)>,
-    /// Files of the source that are outside of all databases, sorted by path.
+    /// Files of the source that belong to no database, sorted by path.
     pub outside_files: Arc<Vec<Entry>>,
 }
 
 impl Catalog {
-    /// Returns the description of a system; `None` if the catalog does not have the system. If its YAML cannot be
-    /// read, its embedded facts are used, since its tables exist anyway.
+    /// Returns the description of a system; `None` if the catalog does not have the system. If the system's YAML cannot
+    /// be read, the built-in description is returned.
     pub fn system<'a>(&'a self, name: &str, specs: &'a Specs) -> Option<&'a System> {
         tracing::trace!("lookup");
         self.systems.get(name)?.system.as_ref().ok().or_else(|| specs.systems.get(name))
@@ -78,8 +78,8 @@ impl Catalog {
         at.ok().map(|at| &self.tables[at])
     }
 
-    /// Marks all tables of a name after the first [`MOST_TABLES`] as refused, because tables of one name are compared
-    /// with each other.
+    /// Limits the number of tables with the same name to [`MOST_TABLES`]. Further tables are marked as refused, and are
+    /// not read.
     fn refuse_many(&mut self) {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for TableFile { entry, table, .. } in &mut self.tables {
@@ -93,14 +93,14 @@ impl Catalog {
         }
     }
 
-    /// Returns true if a table is assembled from the file at a path.
+    /// Returns true if a table is assembled from the file at a path, for example from one of several text files.
     pub(crate) fn has_part(&self, path: &str) -> bool {
         let mut tables = vec![path.to_owned()];
         self.add_assembled(&mut tables);
         tables.len() > 1
     }
 
-    /// Adds the paths of the tables that are assembled from a file with one of these paths.
+    /// Adds to `paths` the tables that are assembled from a file in `paths`.
     pub(crate) fn add_assembled(&self, paths: &mut Vec<String>) {
         let known: HashSet<&String> = paths.iter().collect();
         let is_of = |table: &&TableFile| match &table.entry.stored().kind {
@@ -126,7 +126,7 @@ impl Catalog {
     }
 }
 
-/// Creates the error of a job that finds no database.
+/// Creates the error that is reported if no database is found.
 pub(crate) fn no_database() -> Error {
     Error::new(
         "no perf database found",

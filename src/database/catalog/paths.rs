@@ -1,26 +1,26 @@
 //! Paths in a database: joining, hidden folders, conventional folders.
 
-/// Returns the two conventional data directories of a system: below the folder of its YAML, and beside that
-/// folder.
+/// Returns the two conventional data directories of the system `name`: `data/` in the folder of the system's YAML, and
+/// `data/` beside that folder, each followed by the system's name.
 pub(super) fn usual_places(folder: &str, name: &str) -> [String; 2] {
     [format!("data/{name}"), format!("../data/{name}")].map(|dir| join(folder, &dir))
 }
 
-/// Returns true if a file is in a hidden folder of a possible database. The database itself may be in a
-/// hidden folder.
+/// Returns true if a path contains a hidden folder below a folder named `systems` or `data`. Hidden folders above do
+/// not count.
 pub(super) fn in_hidden_folder(path: &str) -> bool {
     let mut parts = path.split('/').rev().skip(1).skip_while(|part| !is_hidden(part)).skip(1);
     parts.any(|part| part == "systems" || part == "data")
 }
 
-/// Returns true if the loader skips a file because of a folder's name: a hidden folder, or a version
-/// directory that was put aside with an underscore.
+/// Returns true if the loader skips a file because of the name of a folder above it. Such a folder is hidden, or is a
+/// version directory whose name starts with an underscore.
 pub(crate) fn is_passed_over(path: &str) -> bool {
     let version = path.rsplit('/').nth(1).unwrap_or_default();
     in_hidden_folder(path) || version.starts_with('_')
 }
 
-/// Returns true if a folder's name is hidden; `.` and `..` are not.
+/// Returns true if a folder's name starts with a dot. The names `.` and `..` do not count as hidden.
 pub(super) fn is_hidden(name: &str) -> bool {
     name.starts_with('.') && !name.trim_matches('.').is_empty()
 }
@@ -56,7 +56,7 @@ pub(super) fn relative(folder: &str, to: &str) -> String {
     up.chain(to[shared..].iter().map(String::as_str)).collect::<Vec<_>>().join("/")
 }
 
-/// Returns true if a relative path from a folder leads out of the source.
+/// Returns true if a relative path, starting at `folder`, leads out of the source by means of `..`.
 pub(super) fn leaves(folder: &str, relative: &str) -> bool {
     let mut depth = folder.split('/').filter(|p| !p.is_empty()).count();
     for part in relative.split('/') {

@@ -7,13 +7,13 @@ use super::{Place, SystemFile, is_within};
 use crate::database::source::Entry;
 use crate::specs::Specs;
 
-/// The locations of a catalog's systems.
+/// The paths of the YAML files and data directories of a catalog's systems.
 #[derive(Default)]
 pub(crate) struct Places {
-    /// The system of each data directory.
+    /// The system's name by the path of its data directory.
     owners: BTreeMap<String, String>,
-    /// The system of each folder that is a data directory or above one. If a folder belongs to several
-    /// systems, it has the first one by name.
+    /// The system's name by the path of its data directory and of each folder above that directory. A folder above
+    /// several systems has the first name in alphabetical order.
     above: BTreeMap<String, String>,
     /// The data directories and their parent folders.
     data_folders: BTreeSet<String>,
@@ -39,24 +39,24 @@ impl Places {
         places
     }
 
-    /// Returns the system whose data directory contains the file, and the byte index in `path` at which the part inside
-    /// that directory starts. If data directories are nested, the innermost one counts. `None` if no data directory
-    /// contains the file.
+    /// Returns the name of the system whose data directory contains the file, and the byte index in `path` of the first
+    /// character after that directory's slash. The innermost data directory counts if several contain the file. `None`
+    /// if there is none.
     pub(super) fn owner(&self, path: &str) -> Option<(usize, &str)> {
         let owner = |at: usize| Some((at + 1, self.owners.get(&path[..at])?.as_str()));
         path.rmatch_indices('/').find_map(|(at, _)| owner(at))
     }
 
-    /// Returns true if a path belongs to the root: it is in `root` (the folder of the systems' YAML), is one of
-    /// `data_folders`, or is in one of these.
+    /// Returns true if a path belongs to a database. Such a path is within `root`, the folder of the systems' YAML, or
+    /// within one of `data_folders`.
     pub(super) fn has(&self, root: &str, path: &str) -> bool {
         let in_folder = !root.is_empty() && is_within(path, root);
         let above = path.match_indices('/').map(|(at, _)| &path[..at]);
         in_folder || above.chain([path]).any(|folder| self.data_folders.contains(folder))
     }
 
-    /// Returns the system whose files are not read if a link or submodule at `path` is not followed. The name is empty
-    /// if all systems may be affected. `None` if no system is affected.
+    /// Returns the system whose files cannot be read if `path` is a link or submodule that is not followed. The name is
+    /// empty if this may affect all systems, and `None` means that no system is affected.
     pub(super) fn hidden_by(&self, path: &str) -> Option<String> {
         if let Some(system) = self.above.get(path) {
             return Some(system.clone());
@@ -79,8 +79,8 @@ pub(crate) fn holds_files(files: &[Entry], dir: &str) -> bool {
     files.get(first).is_some_and(|f| f.path.starts_with(&below))
 }
 
-/// Derives a table file's place from the folders above it: system, family, backend and version, or system,
-/// backend and version in the flat layout. Missing folders give empty names.
+/// Derives a table's system, family, backend and version from the names of the folders above its file. The family is
+/// `None` in the flat layout. A missing folder gives an empty name.
 pub(crate) fn place_of(path: &Path, specs: &Specs) -> Place {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folders: Vec<String> = path

@@ -22,7 +22,7 @@ use crate::specs::Specs;
 use crate::specs::layout::Layout;
 
 impl Catalog {
-    /// Reads the main root of a source that must contain a database.
+    /// Reads the database with the most tables in a source.
     ///
     /// # Errors
     ///
@@ -34,8 +34,8 @@ impl Catalog {
         Ok(roots.into_iter().next().unwrap_or_default())
     }
 
-    /// Finds all roots among the `files` of a source, which may contain no database, for example in a commit
-    /// before the first data. The root with most tables, which is the main one, comes first.
+    /// Finds all databases among the `files` of a source. The database with the most tables comes first. Returns one
+    /// empty catalog if the source contains no database.
     pub(crate) fn roots(source: &dyn Source, files: Vec<Entry>, specs: &Specs) -> Vec<Self> {
         if let Some(layout) = specs.layouts.declared() {
             return vec![Self::declared(source, files, layout, specs)];
@@ -83,7 +83,8 @@ impl Catalog {
         roots
     }
 
-    /// Reads the main root of a source; empty if the source contains no database.
+    /// Reads the database with the most tables in a source. Returns an empty catalog if the source contains no
+    /// database.
     ///
     /// # Errors
     ///
@@ -95,7 +96,7 @@ impl Catalog {
         Ok(roots.into_iter().next().unwrap_or_default())
     }
 
-    /// Finds all roots among the `files` of a source, the main one first.
+    /// Finds all databases among the `files` of a source, the one with the most tables first.
     ///
     /// # Errors
     ///
@@ -114,20 +115,20 @@ impl Catalog {
         Ok(roots)
     }
 
-    /// Returns true if the catalog is a root: its data directories or their places contain something, or its
-    /// folder is named `systems`.
+    /// Returns true if this is a database of its own: it has version directories or misplaced files, or its folder is
+    /// named `systems`.
     pub(super) fn is_root(&self) -> bool {
         let usual = self.folder == "systems" || self.folder.ends_with("/systems");
         usual || !self.dirs.is_empty() || !self.strays.is_empty()
     }
 
-    /// Returns the tables outside of all roots, which no rule judges.
+    /// Returns the tables outside of all databases. They are not checked.
     pub(crate) fn outside(&self) -> impl Iterator<Item = &Entry> {
         self.outside_files.iter().filter(|entry| format_of(&entry.path).is_some())
     }
 }
 
-/// Returns specs with a chosen layout. If the run did not choose one, the layout that fits the files is chosen.
+/// Returns the specs with a layout. If no layout has been chosen yet, chooses the one that fits the paths of `files`.
 fn settled<'s>(specs: &'s Specs, files: &[Entry]) -> Result<Cow<'s, Specs>> {
     let mut specs = Cow::Borrowed(specs);
     if !specs.layouts.is_chosen() {
@@ -136,8 +137,8 @@ fn settled<'s>(specs: &'s Specs, files: &[Entry]) -> Result<Cow<'s, Specs>> {
     Ok(specs)
 }
 
-/// Returns the YAML files in folders that may be roots, each with its folder. These folders are named
-/// `systems`, are the top folder, or contain a `data` folder with tables.
+/// Returns the YAML files that may describe systems, each with the path of its folder. Such a folder is named
+/// `systems`, is the top folder, or contains a `data` folder with tables.
 fn yaml_of_roots(files: &[Entry]) -> impl Iterator<Item = (&str, &Entry)> {
     let mut beside: BTreeSet<&str> = BTreeSet::new();
     for path in files.iter().map(|entry| entry.path.as_str()).filter(|p| format_of(p).is_some()) {
@@ -156,15 +157,15 @@ fn yaml_of_roots(files: &[Entry]) -> impl Iterator<Item = (&str, &Entry)> {
     })
 }
 
-/// Returns the folder `systems` of a path to a table below `systems/data`; `None` for any other path.
+/// Returns the path of the folder `systems` above a table in `systems/data`; `None` for any other path.
 fn usual_root(path: &str) -> Option<&str> {
     let at = path.find("systems/data/").filter(|_| format_of(path).is_some())?;
     let whole = at == 0 || path.as_bytes()[at - 1] == b'/';
     whole.then(|| &path[..at + "systems".len()])
 }
 
-/// Assigns each file to the root whose data directory contains it. The remaining files go to `others` of the
-/// first root. Files in hidden folders are dropped unless they are tables.
+/// Assigns each file to the database whose data directory contains the file. Remaining files are stored in
+/// `outside_files` of the first database. Files in hidden folders are dropped unless they are tables.
 fn place_files(
     roots: &mut [Catalog],
     (files, hidden): (Vec<Entry>, Vec<Entry>),

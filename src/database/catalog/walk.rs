@@ -15,7 +15,7 @@ use crate::specs::system::System;
 /// The names of the files that describe a version directory.
 const SIDECARS: [&str; 2] = ["collection_meta.yaml", "reuse.yaml"];
 
-/// The names of the files that `collection_meta.yaml` and `reuse.yaml` replaced.
+/// The names of the files that older databases have instead of `collection_meta.yaml` and `reuse.yaml`.
 const MARKERS: [&str; 2] = ["INCOMPLETE.txt", "SHARED_LAYER_REUSE.txt"];
 
 impl Catalog {
@@ -25,7 +25,7 @@ impl Catalog {
         self.systems.insert(system.name.clone(), system);
     }
 
-    /// Adds the support matrices of the systems.
+    /// Adds the support matrix of each system whose matrix is among `files`.
     pub(super) fn add_claims(&mut self, files: &[Entry]) {
         let find = |path: String| {
             let at = files.binary_search_by(|f| f.path.as_str().cmp(&path)).ok()?;
@@ -36,7 +36,7 @@ impl Catalog {
         }
     }
 
-    /// Adds a system for each data directory that no system's YAML names.
+    /// Adds a system for each data directory that belongs to no YAML file of a system.
     pub(super) fn add_orphans(&mut self, files: &[Entry]) {
         // A folder with one system's data may contain that of others: the loader's folder, or the one beside
         // `systems`.
@@ -95,7 +95,7 @@ impl Catalog {
         }
     }
 
-    /// Adds a file of a system. `inside` is the file's path below the system's data directory.
+    /// Adds a file that is below a system's data directory. `inside` is the file's path within that directory.
     pub(super) fn add_file(&mut self, entry: Entry, inside: &str, system: &str, layout: &Layout) {
         if is_misspelt(inside) {
             return self.add_stray(entry, system);
@@ -147,10 +147,8 @@ impl Catalog {
         }
     }
 
-    /// Sets the reason why a data directory is not read for each system whose data directory has no files.
-    ///
-    /// A system without data is common, since its YAML exists before it is measured. However, a `data_dir`
-    /// other than the usual one was set because it should contain data.
+    /// Sets [`SystemFile::unread`] for each system whose YAML names a data directory that is not read. A system without
+    /// data is common, so the conventional directory may be empty.
     pub(super) fn add_unread(&mut self) {
         let mut full: BTreeSet<&str> = BTreeSet::new();
         let inside =
@@ -173,7 +171,7 @@ impl Catalog {
     }
 }
 
-/// Reads the system of a YAML file; `None` if the file does not describe a system.
+/// Reads a system from its YAML file; `None` if the file does not describe a system.
 pub(super) fn read_system(
     source: &dyn Source,
     specs: &Specs,
@@ -220,8 +218,8 @@ pub(super) fn read_system(
     })
 }
 
-/// Returns the reason why the data directory declared by a system's YAML is not read. Returns `None` if it is
-/// a conventional directory or one of the `full` folders, which contain files.
+/// Returns the reason why the data directory that a system's YAML names is not read, for example that it does not
+/// exist. `None` for a conventional directory and for one of the `full` directories, which contain files.
 fn why_unread(system: &SystemFile, full: &BTreeSet<&str>) -> Option<String> {
     let declared = data_dir_of(system)?;
     let dir = &system.data_dir;
@@ -250,13 +248,12 @@ fn why_unread(system: &SystemFile, full: &BTreeSet<&str>) -> Option<String> {
     ))
 }
 
-/// Returns the data directory as a system's YAML states it; `None` if it states none or cannot be read.
+/// Returns the value of `data_dir` in a system's YAML; `None` if the YAML lacks this field or cannot be read.
 fn data_dir_of(system: &SystemFile) -> Option<&str> {
     Some(system.system.as_ref().ok()?.texts.get("data_dir")?)
 }
 
-/// Describes a system's data directory for messages: the `data_dir` in its YAML, if there is one, and the resulting
-/// path.
+/// Describes a system's data directory for a message, such as `data_dir: data/x, which is systems/data/x`.
 fn declared(system: &SystemFile) -> String {
     match data_dir_of(system) {
         Some(declared) => format!("data_dir: {declared}, which is {}", system.data_dir),
@@ -264,8 +261,8 @@ fn declared(system: &SystemFile) -> String {
     }
 }
 
-/// Returns the path where the YAML is expected for a system with data in `folder`, which is `systems/data/`
-/// or the `data/` beside `systems/`.
+/// Returns the path where the YAML of a system is expected. `folder` is the folder with the system's data directory,
+/// such as `systems/data/`.
 fn yaml_of(folder: &str, name: &str) -> String {
     let above = folder.trim_end_matches('/').rsplit_once('/').map_or("", |(above, _)| above);
     let systems = if above.ends_with("systems") { "" } else { "systems" };

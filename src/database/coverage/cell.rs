@@ -5,14 +5,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::database::table::{number_json, text_json};
-/// The value of a key part at one point. Nulls sort before numbers, numbers before names.
+/// The value of one key part: null, a number or a text. Null sorts first, then numbers, then texts.
 #[derive(Debug, Clone)]
 pub enum Cell {
-    /// A null value, which sorts before all others.
+    /// A null value.
     Null,
     /// A numeric value.
     Number(f64),
-    /// A name; flags are `true` and `false`.
+    /// A name such as `fp8`, or a flag as the text `true` or `false`.
     Text(Arc<str>),
 }
 

@@ -6,24 +6,24 @@ use std::sync::Arc;
 use super::Cell;
 use crate::base::expr::{Vals, Value, WholeNumbers};
 use crate::database::table::{Numbering, PartValues, own_names, text_json};
-/// The values of one key part, one per point.
+/// The values of one key part at the points of a sketch.
 #[derive(Debug, Clone)]
 pub(super) enum PartColumn {
     One(Cell),
-    /// One number per point, NaN where null.
+    /// A number at each point, as an index into the distinct `values`. Null is NaN.
     Numbers {
         codes: Codes,
         values: Vec<f64>,
     },
     Flags(Vec<bool>),
-    /// One name per point, as a code. The code after that of the last name stands for null.
+    /// A name at each point, as an index into the distinct `names`. The index `names.len()` stands for null.
     Text {
         codes: Codes,
         names: Vec<Arc<str>>,
     },
 }
 
-/// Indices into a list of distinct values, with the smallest integer type that fits.
+/// Indices into a list of distinct values, stored in the smallest integer type that fits.
 #[derive(Debug, Clone)]
 pub(super) enum Codes {
     Byte(Vec<u8>),
@@ -38,7 +38,7 @@ impl Default for Codes {
 }
 
 impl Codes {
-    /// Stores indices that are all below `count`.
+    /// Stores the indices `codes`, which are all below `count`.
     pub(super) fn of(codes: &[u32], count: usize) -> Self {
         match count {
             0..=0x100 => Self::Byte(codes.iter().map(|code| *code as u8).collect()),
@@ -57,7 +57,7 @@ impl Codes {
 }
 
 impl PartColumn {
-    /// Copies the values of the given rows.
+    /// Copies the values of a key part in the given rows of a table.
     pub(super) fn of(values: &PartValues<'_>, rows: &[u32]) -> Self {
         let row = |row: &u32| *row as usize;
         match values {
@@ -86,7 +86,7 @@ impl PartColumn {
         }
     }
 
-    /// Returns a point's numeric value, NaN if it is null; `None` if the key part's values are names or flags.
+    /// Returns the number at a point, with NaN for null; `None` if the key part has names or flags.
     pub(super) fn number(&self, point: usize) -> Option<f64> {
         match self {
             Self::One(Cell::Number(n)) => Some(*n),
@@ -95,7 +95,7 @@ impl PartColumn {
         }
     }
 
-    /// Returns a point's value for JSON reports.
+    /// Returns the value at a point for JSON reports.
     pub(super) fn json(&self, point: usize) -> serde_json::Value {
         match self {
             Self::Flags(values) => values[point].into(),
@@ -107,8 +107,8 @@ impl PartColumn {
         }
     }
 
-    /// Returns the distinct values that [`PartColumn::name`] refers to. A column of numbers contributes only null,
-    /// because [`PartColumn::number`] returns the numbers.
+    /// Returns the distinct names or flags of the key part, and null. A key part with numbers returns only null; its
+    /// numbers are read by [`PartColumn::number`].
     pub(super) fn names(&self) -> Vec<Cell> {
         match self {
             Self::One(cell) => vec![cell.clone()],
@@ -120,7 +120,7 @@ impl PartColumn {
         }
     }
 
-    /// Returns the index of a point's value in [`PartColumn::names`].
+    /// Returns the index of a point's value in the list that [`PartColumn::names`] returns.
     pub(super) fn name(&self, point: usize) -> usize {
         match self {
             Self::One(_) | Self::Numbers { .. } => 0,
@@ -134,7 +134,7 @@ fn number(value: f64) -> Cell {
     if value.is_nan() { Cell::Null } else { Cell::Number(value) }
 }
 
-/// Stores numbers as codes, which are indices into a list of the distinct numbers.
+/// Stores each number as an index into a list of the distinct numbers.
 fn numbers(all: impl Iterator<Item = f64>) -> PartColumn {
     let mut numbering = Numbering::default();
     let codes: Vec<u32> = all.map(|value| numbering.number(value.to_bits())).collect();
@@ -142,7 +142,7 @@ fn numbers(all: impl Iterator<Item = f64>) -> PartColumn {
     PartColumn::Numbers { codes: Codes::of(&codes, values.len()), values }
 }
 
-/// Stores numbers that are given as codes, which are indices into `numbers`. Only numbers with a code are kept.
+/// Stores the elements of `numbers` at the indices `all`. Elements without an index in `all` are not stored.
 fn coded(all: impl Iterator<Item = u32>, numbers: &[i64]) -> PartColumn {
     const UNMET: u32 = u32::MAX;
     let mut own_codes = vec![UNMET; numbers.len()];

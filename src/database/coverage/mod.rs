@@ -26,7 +26,7 @@ impl KeyCoverage {
         Self { rows: Codes::of(rows, keys.hashes().len()), parts }
     }
 
-    /// Returns the row of a point in its table.
+    /// Returns the row number that a point has in its table.
     pub(crate) fn row(&self, point: usize) -> u32 {
         self.rows.get(point) as u32
     }

@@ -6,14 +6,14 @@ use super::ranking::distinct;
 use super::{Cell, KeyCoverage};
 use crate::specs::{KeyPart, TableSpec};
 
-/// The role of a key part in a sweep.
+/// Whether a key part is a name, an axis of the sweep, or another number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartRole {
     /// A name or a flag, such as dtype, kernel or phase. The names of a key identify its slice.
     Name,
-    /// A number that is not along an axis of the sweep, such as a model size or parallelism.
+    /// A number that is not an axis of the sweep, such as a model size or parallelism.
     Shape,
-    /// A number along an axis of the sweep. A lookup interpolates between its values.
+    /// A number along an axis of the sweep. The planner interpolates between the values of this key part.
     Grid,
 }
 
@@ -22,11 +22,11 @@ pub enum PartRole {
 pub struct CoveredPart {
     /// The name of the key part.
     pub name: String,
-    /// The role of the key part in a sweep.
+    /// Whether the key part is a name, an axis of the sweep, or another number.
     pub kind: PartRole,
     /// The distinct values of the key part, ascending.
     pub values: Vec<Cell>,
-    /// The value of each point, as an index into `values`.
+    /// For each point, the index of its value in `values`.
     pub codes: Vec<u32>,
 }
 
@@ -40,8 +40,8 @@ pub struct CoveredPoints {
 }
 
 impl CoveredPoints {
-    /// Merges points of several tables. Each point is given by the coverage of its table and its index in that
-    /// coverage.
+    /// Collects the keys of points of several tables. Each element of `points` is the coverage of a table and the index
+    /// of a point in this coverage.
     pub fn new(spec: &TableSpec, points: &[(&KeyCoverage, u32)]) -> Self {
         let part = |(i, part): (usize, &KeyPart)| {
             let (values, codes) = distinct(i, points);
@@ -50,7 +50,7 @@ impl CoveredPoints {
         Self { parts: spec.key.iter().enumerate().map(part).collect(), len: points.len() }
     }
 
-    /// Returns a point's value in a key part.
+    /// Returns the value of a key part at a point.
     pub(crate) fn cell(&self, part: usize, point: usize) -> &Cell {
         let part = &self.parts[part];
         &part.values[part.codes[point] as usize]
@@ -63,8 +63,8 @@ impl CoveredPoints {
         self.parts.iter().enumerate().map(value).collect()
     }
 
-    /// Numbers the distinct combinations of values in the key parts with the given roles. Returns the number of each
-    /// point's combination, from 0.
+    /// Gives a number from 0 to each distinct combination of values in the key parts with the given roles. Returns the
+    /// number of each point's combination.
     pub(crate) fn slices(&self, kinds: &[PartRole]) -> Vec<u32> {
         let mut slices = vec![0; self.len];
         for part in self.parts.iter().filter(|p| kinds.contains(&p.kind)) {
@@ -78,7 +78,7 @@ impl CoveredPoints {
     }
 }
 
-/// Returns the role of a key part: names make slices, numbers along the sweep's axes make the grid.
+/// Returns whether a key part is a name, an axis of the sweep, or another number.
 fn kind(spec: &TableSpec, part: &KeyPart) -> PartRole {
     let swept = |column: &&str| spec.sweep.iter().any(|axis| axis == column);
     if spec.is_name(part) {

@@ -4,24 +4,23 @@ use std::collections::BTreeSet;
 
 use super::{Cell, KeyCoverage};
 
-/// Returns the distinct values of a key part, ascending, and each point's index into them.
+/// Returns the distinct values of a key part in ascending order, and for each point the index of its value.
 pub(super) fn distinct(part: usize, points: &[(&KeyCoverage, u32)]) -> (Vec<Cell>, Vec<u32>) {
     let ranking = Ranking::new(part, points);
     let codes = points.iter().map(|(coverage, point)| ranking.rank(coverage, *point)).collect();
     without_unused(ranking.cells, codes)
 }
 
-/// The sorted values of a key part in several tables. Each number is found by binary search. Names are slower
-/// to compare, so each name is ranked once per table.
+/// The distinct values of a key part in several tables, in ascending order, with the position of each table's names.
 struct Ranking<'a> {
     part: usize,
-    /// All values of the key part, ascending: null, numbers, names.
+    /// The distinct values of the key part in ascending order: null, then numbers, then names.
     cells: Vec<Cell>,
     /// The numeric values in `cells`, ascending.
     numbers: Vec<f64>,
     /// The index of the first number in `cells`.
     first_number: usize,
-    /// Each table with the indices of its names in `cells`.
+    /// Each table with the indices of the table's names in `cells`.
     tables: Vec<(&'a KeyCoverage, Vec<u32>)>,
 }
 
@@ -48,7 +47,7 @@ impl<'a> Ranking<'a> {
         Self { part, cells, numbers, first_number, tables }
     }
 
-    /// Returns the index of a point's value in `cells`.
+    /// Returns the index in `cells` of the value that a table has at a point.
     fn rank(&self, coverage: &KeyCoverage, point: u32) -> u32 {
         if let Some(number) = coverage.number(self.part, point) {
             let smaller = self.numbers.partition_point(|n| n.total_cmp(&number).is_lt());
@@ -59,8 +58,8 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// Removes the values that no code refers to, and renumbers the codes. For example, a table may have names that none of
-/// the points has.
+/// Removes the elements of `cells` that occur at no point. `codes` are the indices of the points' values in `cells`,
+/// and are renumbered.
 fn without_unused(cells: Vec<Cell>, mut codes: Vec<u32>) -> (Vec<Cell>, Vec<u32>) {
     let mut used = vec![false; cells.len()];
     codes.iter().for_each(|code| used[*code as usize] = true);

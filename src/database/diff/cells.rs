@@ -10,7 +10,8 @@ use crate::base::expr::NULL_CODE;
 use crate::database::table::{Column, Table, number_bits};
 use crate::specs::measured_unit;
 
-/// A column that both tables have, as encoded cells. A float column without nulls is borrowed without conversion.
+/// A column that both tables have. Its cells are encoded as 64-bit numbers. Two numbers are equal if the cells are
+/// equal.
 pub(crate) struct ColumnPair<'a> {
     /// The name of the column.
     pub name: String,
@@ -18,7 +19,7 @@ pub(crate) struct ColumnPair<'a> {
     pub head: Cow<'a, [u64]>,
 }
 
-/// A function that returns the cells of the base or of the head.
+/// A function that returns the encoded cells of a column in the base or in the head.
 pub(crate) type CellsOf = for<'c> fn(&'c ColumnPair<'c>) -> &'c [u64];
 
 impl ColumnPair<'_> {
@@ -28,14 +29,14 @@ impl ColumnPair<'_> {
     }
 }
 
-/// The columns of two tables: shared keys, shared measurements, and columns that cannot be compared.
+/// The columns that the tables of base and head share, by their use when rows are compared.
 #[derive(Default)]
 pub(crate) struct SharedColumns<'a> {
-    /// Shared columns that are not measurements; they distinguish rows.
+    /// The columns of both tables that identify rows: all columns that are not measurements.
     pub keys: Vec<ColumnPair<'a>>,
-    /// Shared columns that are measurements.
+    /// The columns of both tables that are measurements, such as latency or power.
     pub measures: Vec<ColumnPair<'a>>,
-    /// The names of columns that only one table has, or whose types cannot be compared.
+    /// The names of columns that only one of the tables has, or whose types cannot be compared.
     pub one_sided: Vec<String>,
 }
 
@@ -58,21 +59,21 @@ impl<'a> SharedColumns<'a> {
         common
     }
 
-    /// Returns all shared columns, those of `keys` first.
+    /// Returns all columns that both tables have. Measurements come last.
     pub(crate) fn all(&self) -> impl Iterator<Item = &ColumnPair<'a>> {
         self.keys.iter().chain(&self.measures)
     }
 }
 
-/// Returns true if two columns can be compared cell by cell. A column of names and a column of numbers
-/// cannot.
+/// Returns true if two columns can be compared cell by cell. A text column cannot be compared with a column of numbers.
 pub(super) fn comparable(a: &Column, b: &Column) -> bool {
     let text = |c: &Column| matches!(c, Column::Text { .. });
     let unknown = |c: &Column| matches!(c, Column::Other(_));
     text(a) == text(b) || unknown(a) || unknown(b)
 }
 
-/// Returns true if either row of a pair has a value in a column that cannot be compared.
+/// Returns true if the column of the base has a value in row `b`, or the column of the head has one in row `h`. A null
+/// is not a value.
 pub(crate) fn either_has_value(
     (base, head): (Option<&Column>, Option<&Column>),
     (b, h): (u32, u32),
@@ -82,8 +83,8 @@ pub(crate) fn either_has_value(
     holds(base, b) || holds(head, h)
 }
 
-/// Encodes a comparable column as a pair of cell lists. If a column of numbers has nulls, a second pair marks them.
-/// Returns no pairs if all cells of both tables contain the same name, since such a column does not distinguish rows.
+/// Encodes the cells that a column has in base and head as numbers. A second pair marks nulls if a column of numbers
+/// has nulls. Returns no pair if all rows of both tables have the same text.
 fn encode<'a>(
     name: &str,
     base: (&'a Column, usize),
@@ -109,12 +110,13 @@ fn encode<'a>(
     cells
 }
 
-/// Returns true if all values are integers or flags, which must not be rounded to floating point.
+/// Returns true for a column of integers or flags. Their values are compared without rounding to floating point.
 fn whole(column: &Column) -> bool {
     matches!(column, Column::Int { .. } | Column::Bool { .. })
 }
 
-/// Encodes names as numbers. Equal names of both tables have equal numbers, because both tables share `known`.
+/// Encodes the name in each row as a number. `known` maps names to numbers. It is shared by both tables, so that equal
+/// names have equal numbers.
 fn names<'a>(codes: &[u32], dict: &'a [Arc<str>], known: &mut HashMap<&'a str, u64>) -> Vec<u64> {
     let number = |name: &'a Arc<str>| {
         let next = known.len() as u64;
@@ -125,8 +127,8 @@ fn names<'a>(codes: &[u32], dict: &'a [Arc<str>], known: &mut HashMap<&'a str, u
     codes.iter().map(cell).collect()
 }
 
-/// Encodes numbers by the bits of their floating-point value, and null as 0. With `exact`, integers are encoded without
-/// rounding.
+/// Encodes a column of numbers by the bits of their floating-point values, and null as 0. If `exact` is true, integers
+/// are encoded without rounding.
 fn numbers((column, rows): (&Column, usize), exact: bool) -> Cow<'_, [u64]> {
     let bits = |v: f64| number_bits(v);
     match column {
@@ -151,7 +153,7 @@ fn numbers((column, rows): (&Column, usize), exact: bool) -> Cow<'_, [u64]> {
     cells.into()
 }
 
-/// Encodes a null as 1 and any other cell as 0.
+/// Encodes the nulls of a column: 1 for each null, and 0 for any other cell.
 fn nulls((column, rows): (&Column, usize)) -> Vec<u64> {
     (0..rows).map(|row| u64::from(column.is_null(row))).collect()
 }

@@ -19,19 +19,19 @@ pub enum Class {
     ColumnOverlay,
     /// The keys are the same, but their latencies differ.
     Values,
-    /// Rows with the same key have another origin (device, framework, version or kernel), so they were measured again.
+    /// Rows were measured again: they have the same keys, but another device, framework, version or kernel.
     Replacement,
-    /// The same key columns are corrected in all changed rows; the measurements are unchanged.
+    /// Key columns, such as `num_heads`, are corrected in all changed rows. The measurements are unchanged.
     Rekey,
     /// Rows or tables are removed, and nothing else changes.
     Prune,
-    /// The change belongs to several classes.
+    /// The changes belong to several classes.
     Mixed,
 }
 
 impl Class {
-    /// Combines the classes of several tables. Tables without changed cells are ignored if others changed. Added rows
-    /// do not change the class of a replacement or of a rekey.
+    /// Combines the classes of several tables into one class. Tables without changed cells are ignored if other tables
+    /// changed. Tables that only add rows are ignored beside a replacement or a rekey.
     pub(crate) fn of_all(classes: impl IntoIterator<Item = Self>) -> Self {
         let mut classes: Vec<Self> = classes.into_iter().collect();
         classes.sort_unstable();
@@ -50,8 +50,8 @@ impl Class {
     }
 }
 
-/// Determines the class of a table's change. `served` is `None` if the loader's key is unknown. `latency_changed` is true
-/// if a changed column is part of the latency that a lookup returns.
+/// Determines the class of a table's change. `served` is `None` if the key of the table is unknown. `latency_changed`
+/// is true if a changed column is part of the key or of the latency.
 pub(super) fn class(
     status: Status,
     rows: &RowDiff,

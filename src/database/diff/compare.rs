@@ -14,29 +14,28 @@ use crate::database::catalog::Format;
 use crate::database::table::{Table, TableFault};
 use crate::specs::Specs;
 
-/// The settings for comparing two states of a table.
+/// The settings for comparing a table of the base with the same table of the head.
 #[derive(Clone, Copy)]
 pub(crate) struct Comparison<'a> {
-    /// The specs of all known tables, with the facts of the head.
+    /// The specs of all known tables, with the facts that the head states.
     pub specs: &'a Specs,
-    /// The specs with the facts of the base.
+    /// The specs of all known tables, with the facts that the base states.
     pub base_specs: &'a Specs,
-    /// The folder for lists of changed rows; `None` if no lists are requested.
+    /// The output folder for lists of changed rows; `None` if no lists are requested.
     pub details: Option<&'a Details>,
 }
 
-/// One side of a pair of tables.
+/// A table in the base or in the head, as far as it can be read.
 enum TableSide<'t> {
     /// The table's file does not exist.
     Absent,
-    /// The bytes are unavailable: a git-LFS pointer without its object, or an object that is not in this
-    /// clone.
+    /// The file's bytes are unavailable: a git-LFS object or a git object was not fetched.
     Unavailable(FaultReason),
     /// A decoded table with rows.
     Rows(&'t Table),
     /// A table without rows.
     Empty,
-    /// A table that cannot be read, with the reason.
+    /// The table cannot be read, for this reason.
     Unreadable(String),
 }
 
@@ -83,7 +82,7 @@ impl<'t> TableSide<'t> {
 }
 
 impl Comparison<'_> {
-    /// Compares the tables of a pair. Tables with equal bytes are not read.
+    /// Compares a table in base and head. Files with equal bytes are not read.
     ///
     /// # Errors
     ///
@@ -128,7 +127,8 @@ impl Comparison<'_> {
         Ok(diff)
     }
 
-    /// Compares the rows of a pair, and adds the differences to `diff`.
+    /// Compares the rows of a table in base and head, and adds the differences to `diff`. `pointer_gone` is true if the
+    /// table's old path contains a git-LFS pointer whose object was not fetched.
     fn compare_rows(
         &self,
         pair: &FilePair<'_>,
@@ -195,7 +195,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Creates the diff of a table that was only moved.
+/// Creates the differences of a table whose path changed but whose bytes did not.
 fn moved(pair: &FilePair<'_>) -> TableDiff {
     let shown = pair.shown;
     TableDiff {
@@ -216,7 +216,7 @@ fn moved(pair: &FilePair<'_>) -> TableDiff {
     }
 }
 
-/// Returns the status of a pair whose tables were read.
+/// Returns the kind of change to a table's file. `rows` is `None` if the rows were not compared.
 fn status(pair: &FilePair<'_>, pointer_gone: bool, rows: Option<&RowDiff>) -> Status {
     match (pair.base, pair.head) {
         (Some(_), None) => Status::Deleted,

@@ -13,10 +13,10 @@ use crate::database::state::State;
 use crate::database::table::{Column, Keys, Table, TableScope, number_json};
 use crate::specs::TableSpec;
 
-/// The maximum number of slices that are listed for a table, and of texts that are listed for a column.
+/// The maximum number of slices that are listed for a table, and of distinct texts that are listed for a column.
 const LISTED: usize = 1000;
 
-/// The contents of a changed table before and after, with the rules that examined its rows.
+/// A changed table in an audit: its contents before and after the change, and the rules that examined all its rows.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct AuditedTable {
     /// The path in the head, or in the base if the table was deleted.
@@ -25,7 +25,7 @@ pub struct AuditedTable {
     pub before: Option<TableContents>,
     /// The contents after the change; null if the table was deleted.
     pub after: Option<TableContents>,
-    /// Sorted ids of the rules that examined all rows of the head's table.
+    /// The ids of the rules that examined all rows of the head's table, sorted.
     pub examined: Vec<String>,
 }
 
@@ -36,15 +36,15 @@ pub struct TableContents {
     sha256: Option<String>,
     /// The size of the file in bytes.
     bytes: u64,
-    /// The reason why rows and columns are unknown.
+    /// The reason why the table cannot be read; null if it can be read.
     unreadable: Option<String>,
     /// The number of rows.
     pub(crate) rows: usize,
-    /// The names of the columns from which the loader makes the key, sorted.
+    /// The names of the columns that form the loader's key, sorted.
     key: Vec<String>,
     /// The contents of the columns, by name.
     columns: BTreeMap<String, ColumnContents>,
-    /// The slices with their numbers of rows, sorted by name: at most 1,000.
+    /// The slices with their numbers of rows, sorted by name. At most 1,000 slices are listed.
     slices: Vec<SliceContents>,
 }
 
@@ -55,23 +55,24 @@ struct ColumnContents {
     r#type: String,
     /// The number of rows in which the column is null.
     nulls: usize,
-    /// The smallest and the largest number; null for texts.
+    /// The smallest and the largest number in the column; null for texts.
     range: Option<[Value; 2]>,
-    /// The distinct texts, sorted: at most 1,000; empty for numbers.
+    /// The distinct texts in the column, sorted. At most 1,000 texts are listed. Empty for a column of numbers.
     texts: Vec<String>,
 }
 
 /// A slice of a table with its number of rows.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct SliceContents {
-    /// The texts that identify the slice, by name of the key part.
+    /// The texts that identify the slice, by the name of the key part.
     slice: BTreeMap<String, String>,
-    /// The number of rows.
+    /// The number of rows in the slice.
     rows: u32,
 }
 
 impl AuditedTable {
-    /// Reads a changed table in both states.
+    /// Reads the contents of a changed table in base and head. `examined` are the ids of the rules that examined all
+    /// rows of the head's table.
     pub(crate) fn of(
         (base, head): (State<'_>, State<'_>),
         diff: &TableDiff,
@@ -90,7 +91,7 @@ impl AuditedTable {
 }
 
 impl TableContents {
-    /// Reads the contents of a table in one state.
+    /// Reads the contents of a table's file in the base or in the head.
     fn of(state: State<'_>, file: &TableFile) -> Self {
         let bytes = state.source.read(&file.entry);
         let mut contents = Self {

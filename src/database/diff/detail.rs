@@ -20,19 +20,20 @@ use crate::specs::measured_unit;
 /// The name of the CSV file with one line per changed table.
 const SUMMARY: &str = "summary.csv";
 
-/// The column names of the CSV file with one line per changed table, separated by spaces.
+/// The header of the CSV file with one line per changed table: the column names, separated by spaces.
 const HEADER: &str = "path old_path status base_rows head_rows added removed changed median_ratio ratio_p5 ratio_p95 \
                       share_beyond_5_percent fault details";
 
-/// The values of base and head; `None` if a side does not exist.
+/// A value of the base and a value of the head. Each is `None` if it does not exist.
 type Sides<T> = (Option<T>, Option<T>);
 
-/// An output folder for lists of changed rows. The files appear in the folder only after all of them are written.
+/// An output folder for CSV files that list changed rows. The files appear in the folder together, after all of them
+/// are written.
 pub(crate) struct Details {
     folder: PathBuf,
     staged: TempDir,
     _removed: RemovedOnSignal,
-    /// The lock that keeps other runs from deleting `staged` as a leftover.
+    /// The lock that keeps other runs from deleting the temporary folder `staged`.
     _lock: File,
 }
 
@@ -58,7 +59,8 @@ impl Details {
         }
     }
 
-    /// Writes the list of a table's changed rows, or nothing if no row changed.
+    /// Writes a CSV file that lists the added, removed and changed rows of a table. Writes no file if there are no such
+    /// rows.
     pub(super) fn write(
         &self,
         file: &TableFile,
@@ -127,7 +129,8 @@ fn cannot_write(path: &Path, why: &str) -> Error {
     )
 }
 
-/// Returns the file name of a table's list of changed rows, made from the table's place and file name.
+/// Returns the name of the CSV file that lists a table's changed rows. It is made from the table's system, family,
+/// backend, version and file name.
 fn file_name(place: &Place, path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     let family = place.family.as_deref();
@@ -136,16 +139,16 @@ fn file_name(place: &Place, path: &str) -> String {
     file_stem(&parts, "__") + ".csv"
 }
 
-/// A column of a table in the list of changed rows.
+/// A column of a table in the CSV file that lists changed rows.
 struct DetailField<'a> {
     name: &'a str,
     columns: Sides<&'a Column>,
-    /// True if the column distinguishes rows, so that base and head share one field. Other columns have one field per
-    /// side.
+    /// True if the column identifies rows, so that base and head share one CSV field. Other columns have one CSV field
+    /// for the base and one for the head.
     key: bool,
 }
 
-/// Returns the columns of both tables: first the head's in its order, then the columns that only the base has.
+/// Returns the columns of both tables: first those of the head in their order, then the columns that only the base has.
 fn fields<'a>((base, head): Sides<&'a Table>) -> Vec<DetailField<'a>> {
     let names = |t: Option<&'a Table>| t.into_iter().flat_map(Table::columns).map(|(name, _)| name);
     let lost = names(base).filter(|name| head.is_none_or(|h| h.column(name).is_none()));
@@ -163,7 +166,7 @@ impl<'a> DetailField<'a> {
     }
 }
 
-/// Writes one line per changed row: the kind of change, the row numbers and the cells.
+/// Returns the CSV text that lists changed rows. Each line states the kind of change, the row numbers and the cells.
 fn text(
     tables: Sides<&Table>,
     rows: &RowDiff,
@@ -183,7 +186,7 @@ fn text(
     lines.out.into_inner().map_err(|e| e.into_error().into())
 }
 
-/// The writer of a table's list of changed rows.
+/// The writer of the CSV text that lists a table's changed rows.
 struct Lines<'a> {
     out: csv::Writer<Vec<u8>>,
     fields: Vec<DetailField<'a>>,
@@ -192,7 +195,7 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Starts a list with its header.
+    /// Creates a writer, and writes the header line.
     fn new(fields: Vec<DetailField<'a>>) -> Result<Self, csv::Error> {
         let mut out = csv::Writer::from_writer(Vec::new());
         for name in ["change", "base_row", "head_row"] {

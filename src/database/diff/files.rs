@@ -12,7 +12,7 @@ use crate::database::table::Column;
 use crate::specs::facts::{KERNEL_COLUMN, KernelChoices};
 use crate::specs::system::System;
 
-/// Lists the files other than tables that differ between two states.
+/// Lists the files that differ between base and head, other than tables.
 pub(crate) fn files(base_state: State<'_>, head_state: State<'_>) -> Vec<FileDiff> {
     let by_path = |state: State<'_>| -> BTreeMap<String, (Option<git2::Oid>, Role)> {
         let facts = state.facts.files().map(|file| &file.entry);
@@ -30,8 +30,8 @@ pub(crate) fn files(base_state: State<'_>, head_state: State<'_>) -> Vec<FileDif
     changed_paths(&base, &head, |a, b| a.0 == b.0).filter_map(file).collect()
 }
 
-/// Returns the paths that were added, deleted or modified between two states, sorted, each with the kind of change.
-/// `same` compares the contents of a path.
+/// Returns the paths that differ between base and head, sorted, each with the kind of change. `same` returns true if a
+/// path has the same contents in both.
 pub(crate) fn changed_paths<'a, T>(
     base: &'a BTreeMap<String, T>,
     head: &'a BTreeMap<String, T>,
@@ -45,31 +45,32 @@ pub(crate) fn changed_paths<'a, T>(
     })
 }
 
-/// Describes the fields of a system's YAML that differ; empty if a state lacks the system.
+/// Describes the fields of a system's YAML that differ between base and head. Returns nothing if base or head lacks the
+/// system.
 fn figures(base: State<'_>, head: State<'_>, yaml: &str) -> Vec<String> {
     let sides = system_of(base, yaml).zip(system_of(head, yaml));
     sides.map_or_else(Vec::new, |(base, head)| base.changes(head))
 }
 
-/// Returns the system that a YAML file describes.
+/// Returns the system that a YAML file describes; `None` if the file cannot be read or describes no system.
 fn system_of<'a>(state: State<'a>, yaml: &str) -> Option<&'a System> {
     let file = state.catalog.systems.values().find(|system| system.yaml == yaml)?;
     file.system.as_ref().ok()
 }
 
-/// The facts that differ between two states.
+/// The facts that differ between base and head. Facts are data other than rows that decide how rows are checked, such
+/// as the YAML of a system.
 pub(crate) struct ChangedFacts<'a> {
-    /// The systems of the head whose parsed YAML differs from the base. Comments and the order of lines do
-    /// not matter.
+    /// The names of systems whose YAML states other values in the head than in the base.
     systems: BTreeSet<&'a str>,
-    /// The names of tables whose facts differ, such as their family.
+    /// The names of tables about which a fact differs, such as the family of the table.
     tables: BTreeSet<&'a str>,
-    /// The paths of tables that have rows of a kernel whose backend differs between base and head.
+    /// The paths of tables that contain a kernel to which base and head assign different backends.
     kernels: BTreeSet<&'a str>,
 }
 
 impl<'a> ChangedFacts<'a> {
-    /// Compares the facts of two states. `files` are the differing files.
+    /// Compares the facts of base and head. `files` are the files that differ between base and head.
     pub(crate) fn between(base: State<'a>, head: State<'a>, files: &[FileDiff]) -> Self {
         let yaml = |f: &&FileDiff| f.role == Role::System;
         let changed: BTreeSet<&str> = files.iter().filter(yaml).map(|f| &*f.path).collect();
@@ -93,23 +94,23 @@ impl<'a> ChangedFacts<'a> {
         }
     }
 
-    /// Returns true if any fact differs.
+    /// Returns true if any fact differs between base and head.
     pub(crate) fn are_any(&self) -> bool {
         !self.systems.is_empty() || !self.tables.is_empty() || !self.kernels.is_empty()
     }
 
-    /// Returns true if the facts in a system's YAML differ between the states.
+    /// Returns true if the YAML of a system states other facts in the head than in the base.
     pub(crate) fn are_of_system(&self, name: &str) -> bool {
         self.systems.contains(name)
     }
 
-    /// Returns true if the facts about a table differ, so that all its rows are judged again.
+    /// Returns true if a fact about a table differs between base and head. All rows of such a table are checked again.
     pub(crate) fn are_of_table(&self, file: &TableFile) -> bool {
         self.tables.contains(&*file.table) || self.kernels.contains(&*file.entry.path)
     }
 }
 
-/// Returns true if a table has rows of a kernel whose facts differ between the states.
+/// Returns true if a table contains a kernel about which a fact differs between base and head.
 fn names_changed_kernel<'a>(base: State<'a>, head: State<'a>, file: &TableFile) -> bool {
     let choices = [base, head].map(|state| state.specs.tables.get(&file.table)?.kernels.as_deref());
     if choices[0] == choices[1] {

@@ -8,23 +8,24 @@ use crate::base::stats::quantile;
 use crate::database::table::{Column, Table};
 use crate::specs::{IDENTITY, TableSpec, measured_unit};
 
-/// The maximal number of attribute values that are shown.
+/// The maximum number of values that are listed for an attribute before a change, and also after it.
 const SHOWN_VALUES: usize = 5;
 
-/// A changed attribute (an identity column outside of the key), such as `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC`.
+/// A change to an attribute, such as `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC`. An attribute is a column outside of
+/// the key that states the origin of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttributeChange {
-    /// The attribute's column.
+    /// The name of the attribute's column.
     pub column: String,
     /// The values in the base, most frequent first.
     pub before: Vec<String>,
     /// The values in the head, most frequent first.
     pub after: Vec<String>,
-    /// The number of common keys whose rows differ in the attribute.
+    /// The number of keys whose served rows in base and head differ in the attribute.
     pub keys: u64,
 }
 
-/// The measurements in a column other than the latency, such as power, before and after a change.
+/// A measured column that the loader does not read, such as power, before and after a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FilledColumn {
     /// The name of the column.
@@ -33,15 +34,14 @@ pub struct FilledColumn {
     pub before: u64,
     /// The number of rows with a measurement after the change.
     pub after: u64,
-    /// The number of rows with an empty cell after the change. A 0 is not an empty cell, although it also means that
-    /// nothing was measured.
+    /// The number of rows with an empty cell after the change. A cell with a 0 is not empty.
     pub empty: u64,
     /// The 5th percentile, the median and the 95th percentile of the measurements after the change; NaN without
     /// measurements.
     pub quantiles: [f64; 3],
 }
 
-/// Returns true if a row has a measurement in a column. A 0 is not a measurement: the meter was not read.
+/// Returns true if a row has a measurement in a column. A 0 means that nothing was measured.
 fn is_measured(column: &Column, row: usize) -> bool {
     !column.is_null(row) && column.number(row) > 0.0
 }
@@ -52,7 +52,8 @@ fn unloaded<'t>(spec: &TableSpec, table: &'t Table) -> impl Iterator<Item = (&'t
     table.columns().filter(move |(name, _)| measured_unit(name).is_some() && !loaded.contains(name))
 }
 
-/// Sums up each measured column of the head that the loader does not read, before and after the change.
+/// Counts the measurements before and after a change in each measured column that the loader does not read, such as
+/// power. Only columns of the head are included.
 pub(super) fn filled(spec: &TableSpec, base: &Table, head: &Table) -> Vec<FilledColumn> {
     let of_column = |(name, column): (&str, &Column)| {
         let rows = (0..head.rows).filter(|row| is_measured(column, *row));
@@ -71,8 +72,8 @@ pub(super) fn filled(spec: &TableSpec, base: &Table, head: &Table) -> Vec<Filled
     unloaded(spec, head).map(of_column).collect()
 }
 
-/// Returns how the values of key columns changed in rekeyed rows: each old value with its new value and the number of
-/// rows, the most frequent change first.
+/// Returns how key columns were corrected: each old value with its new value and the number of rows. `pairs` are the
+/// corrected rows, each as a row of the base and a row of the head. The most frequent correction comes first.
 pub(super) fn rekeyed_values(
     shared: &SharedColumns<'_>,
     (base, head): (&Table, &Table),
@@ -103,7 +104,7 @@ pub(super) fn rekeyed_values(
     changes
 }
 
-/// Returns the columns that only one table has, or that differ in one of the row pairs.
+/// Returns the columns that only one table has, or that differ in a pair of a base row and a head row.
 pub(super) fn columns_changed<'t>(
     shared: &SharedColumns,
     base: &'t Table,
@@ -134,8 +135,8 @@ pub(super) fn columns_changed<'t>(
     changed
 }
 
-/// Counts, by column, the common keys that lost a measurement other than the latency. A 0 counts as missing, because a
-/// meter that was not read writes 0.
+/// Counts the keys that lost a measurement other than the latency, by column. `common` are the rows of base and head
+/// that serve the same key. A 0 counts as not measured.
 pub(super) fn unmeasured(
     spec: &TableSpec,
     base: &Table,
@@ -157,13 +158,14 @@ pub(super) fn unmeasured(
     lost
 }
 
-/// Counts the common keys of which at least one measurement in a shared column differs between base and head.
+/// Counts the keys with at least one changed measurement. `common` are the rows of base and head that serve the same
+/// key.
 pub(super) fn changed_keys(shared: &SharedColumns, common: &[(u32, u32)]) -> u64 {
     let differs = |pair: &&(u32, u32)| shared.measures.iter().any(|column| column.differs(**pair));
     common.iter().filter(differs).count() as u64
 }
 
-/// Finds the identity columns outside of the loader's key in which the rows of common keys differ.
+/// Finds the attributes that changed, such as `device`. `common` are the rows of base and head that serve the same key.
 pub(super) fn attributes(
     spec: &TableSpec,
     base: &Table,
@@ -196,7 +198,7 @@ pub(super) fn attributes(
     changes
 }
 
-/// Returns the text of a column that has the same text in all rows.
+/// Returns the text of a column that has the same text in all rows; `None` for any other column.
 fn only_text(column: &Column) -> Option<&str> {
     match column {
         Column::Text { dict, nulls: 0, .. } if dict.len() == 1 => Some(&dict[0]),

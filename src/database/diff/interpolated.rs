@@ -3,14 +3,15 @@
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
-/// The values of a key along the axes of its table.
+/// The values of a key along the axes of its table, in the order of the axes.
 pub(crate) type AxisPoint = SmallVec<[f64; 2]>;
 
-/// The identity of a line of points, which belong to one version and differ along one axis only: the version, the hash
-/// of the key without its axes, the index of that axis, and the bits of the values along the other axes.
+/// Identifies the points of one version that differ along one axis only: the version, the hash of the key without its
+/// axis values, the index of the axis, and the bits of the values along the other axes.
 type Line<'a> = (&'a str, u64, usize, SmallVec<[u64; 2]>);
 
-/// The served points by line. Each point is the value along the line's axis and the latency in ms.
+/// The served points, grouped into lines along one axis. Each point is stored as its value along that axis and its
+/// latency in ms.
 #[derive(Default)]
 pub(super) struct ServedLines<'a>(HashMap<Line<'a>, Vec<(f64, f64)>>);
 
@@ -20,7 +21,7 @@ fn line<'a>(version: &'a str, shape: u64, axis: usize, point: &[f64]) -> Line<'a
 }
 
 impl<'a> ServedLines<'a> {
-    /// Adds a served point.
+    /// Adds a served point to a line along each of its axes.
     pub(crate) fn add(&mut self, version: &'a str, shape: u64, point: &[f64], latency: f64) {
         for (axis, value) in point.iter().enumerate() {
             let points = self.0.entry(line(version, shape, axis, point)).or_default();
@@ -28,8 +29,8 @@ impl<'a> ServedLines<'a> {
         }
     }
 
-    /// Sorts the points of each line by axis value, for lookups. If several points have the same value, only the first
-    /// one is kept.
+    /// Sorts the points of each line by axis value. If several points of a line have the same axis value, only the
+    /// first one is kept.
     pub(crate) fn sort(&mut self) {
         for points in self.0.values_mut() {
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -37,9 +38,9 @@ impl<'a> ServedLines<'a> {
         }
     }
 
-    /// Interpolates the latency of a point linearly, and returns the result divided by `latency`, the point's own
-    /// latency in ms. If the point can be interpolated along several axes, returns the ratio closest to 1. `None` if no
-    /// axis has neighbours on both sides of the point.
+    /// Interpolates the latency of a point linearly between its neighbours along an axis. Returns the interpolated
+    /// latency divided by `latency`, the measured latency in ms. If several axes have a neighbour on each side, the
+    /// ratio closest to 1 is returned. `None` if no axis has such neighbours.
     pub(crate) fn interpolation_ratio(
         &self,
         version: &'a str,

@@ -2,20 +2,21 @@
 
 use std::collections::HashSet;
 
-/// A row with the hash of its key or of its cells.
+/// The hash of a row's key or cells, and the row number.
 pub(crate) type HashedRow = (u64, u32);
 
-/// The rows that serve the keys of two tables, joined by the hashes of the keys.
+/// The rows that base and head serve, matched by the hashes of their keys.
 #[derive(Default)]
 pub(crate) struct JoinedKeys {
     pub common: Vec<(u32, u32)>,
-    /// The rows of the base that serve a key which the head does not serve, with the hashes of the keys.
+    /// The rows of the base whose keys the head does not serve, with the hashes of the keys.
     pub lost: Vec<HashedRow>,
     pub gained: Vec<u32>,
 }
 
 impl JoinedKeys {
-    /// Joins the served rows of two tables, which have at most one row per hash and are sorted by hash.
+    /// Matches the served rows of base and head by the hashes of their keys. Each list has at most one row per hash and
+    /// is sorted by hash.
     pub(crate) fn new(base: &[HashedRow], head: &[HashedRow]) -> Self {
         let mut joined = Self::default();
         each_hash(base, head, |old, new| match (old, new) {
@@ -28,9 +29,9 @@ impl JoinedKeys {
         joined
     }
 
-    /// Removes the rows of rekeyed keys from `common`, `lost` and `gained`, and returns them as pairs of a base row and
-    /// a head row. `candidates` are the pairs that differ in key columns only. A common key is removed if its base row
-    /// and its head row belong to two rekeyed pairs.
+    /// Removes rows whose key was corrected from `common`, `lost` and `gained`. Returns these rows as pairs of a base
+    /// row and a head row. `candidates` are pairs of rows that differ in key columns only. Candidates that are not
+    /// served are left out.
     pub(crate) fn take_rekeyed(&mut self, candidates: &[(u32, u32)]) -> Vec<(u32, u32)> {
         // Rows that serve the same key are not rekeyed: they differ in other columns, such as the device.
         let common: HashSet<(u32, u32)> = self.common.iter().copied().collect();
@@ -52,8 +53,8 @@ impl JoinedKeys {
     }
 }
 
-/// Calls `each` once per hash, with the rows of the base and of the head that have this hash. The rows of both tables
-/// must be sorted by hash.
+/// Calls `each` once for each hash that occurs in base or head, with the rows of the base and the rows of the head that
+/// have this hash. Both lists must be sorted by hash.
 pub(crate) fn each_hash(
     mut base: &[HashedRow],
     mut head: &[HashedRow],
@@ -68,7 +69,7 @@ pub(crate) fn each_hash(
     }
 }
 
-/// Returns the row numbers without their hashes.
+/// Returns the row numbers of hashed rows.
 pub(crate) fn rows_of(hashed: &[HashedRow]) -> impl Iterator<Item = u32> {
     hashed.iter().map(|(_, row)| *row)
 }

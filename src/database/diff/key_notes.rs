@@ -7,7 +7,7 @@ use super::{JoinedKeys, LatencyChange};
 use crate::base::stats::times_off;
 use crate::database::table::Keys;
 
-/// The maximum number of value combinations that are listed for new keys.
+/// The maximum number of combinations of values that are listed for new keys. If there are more, none is listed.
 const SHAPES: usize = 3;
 
 /// The key whose latency changed by the largest factor.
@@ -15,20 +15,19 @@ const SHAPES: usize = 3;
 pub struct FarthestKey {
     /// The latency ratio, after over before.
     pub ratio: f64,
-    /// The names and values of the key parts, without parts that are equal in the whole table.
+    /// The names and values of the key parts. Key parts that are equal in the whole table are left out.
     pub key: Vec<(String, serde_json::Value)>,
 }
 
-/// The numeric values by which keys that only the head serves differ from the common keys. Texts are not included,
-/// because slices show them.
+/// The numbers in new keys, which only the head serves. A key part is left out if new keys have the same numbers as
+/// other keys, unless the key part is an axis.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewKeys {
-    /// The values of the new keys by key part, each list sorted. Parts with other values than in the common keys come
-    /// first, then the axes.
+    /// The numbers that occur in the new keys, by key part. Each list is sorted. Axes come last.
     pub values: Vec<(String, Vec<f64>)>,
-    /// The combinations of values of the key parts in `combined`, sorted; empty if there are more than three.
+    /// The distinct combinations of numbers in the key parts `combined`, sorted; empty if there are more than three.
     pub combinations: Vec<Vec<f64>>,
-    /// The names of the key parts, other than axes, in which the new keys have several values.
+    /// The names of the key parts in which the new keys have several numbers. Axes are left out.
     pub combined: Vec<String>,
 }
 
@@ -45,8 +44,8 @@ pub(super) fn farthest(
 }
 
 impl NewKeys {
-    /// Returns the values by which the keys that only the head serves differ from the common keys; empty if either
-    /// group of keys is empty.
+    /// Collects the numbers in keys that only the head serves. Returns empty lists if there are no such keys, or if
+    /// base and head have no key in common.
     pub(super) fn of(joined: &JoinedKeys, keys: &Keys<'_>, axes: &[String]) -> Self {
         let mut new = Self::default();
         if joined.gained.is_empty() || joined.common.is_empty() {

@@ -7,37 +7,35 @@
 use super::{CellsOf, ColumnPair, HashedRow, SharedColumns, each_hash, either_has_value, rows_of};
 use crate::database::table::{Table, mix};
 
-/// The number of columns that have their own bit in a row's mask of changed columns. All further columns share the next
-/// bit.
+/// The number of columns that have their own bit in a mask of changed columns. All further columns share the next bit.
 const OWN_BITS: usize = 62;
 
-/// The mask of changed columns with all bits set; also the mask of an added row.
+/// The mask of changed columns in which all bits are set. An added row has this mask.
 const ALL: u64 = u64::MAX;
 
-/// The maximal number of row pairs (base times head) of one key that are compared cell by cell. Above it,
-/// rows are matched in file order.
+/// The maximum number of pairs of a base row and a head row with the same key that are compared cell by cell. If a key
+/// has more pairs, its rows are matched in file order.
 const MOST_COMPARED: usize = 4096;
 
-/// The match of a head table's rows with the base table's rows.
+/// The matches between the rows of a table in the head and in the base, with the columns that differ.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RowMatch {
-    /// The names of the columns, by position of their bit in a mask. The columns from position [`OWN_BITS`] on share
-    /// one bit.
+    /// The names of the columns, in the order of their bits in a mask of changed columns. The columns from position
+    /// [`OWN_BITS`] on share one bit.
     columns: Vec<String>,
-    /// For each row of the head, the mask of the columns that differ from the matched row of the base.
+    /// For each row of the head, the mask of the columns in which it differs from the matched row of the base.
     changed: Vec<u64>,
-    /// For each row of the head, true if the row was added.
+    /// For each row of the head, true if no row of the base matches it.
     added: Vec<bool>,
-    /// The key hash of each row of the base.
+    /// The hash of the key of each row of the base.
     base_keys: Vec<u64>,
-    /// The key hash of each row of the head.
+    /// The hash of the key of each row of the head. A corrected key is replaced by the key that it had in the base.
     head_keys: Vec<u64>,
 }
 
 impl RowMatch {
-    /// Matches rows of base and head that have the same key hash. Rows that are equal in all shared columns are matched
-    /// first, then the remaining rows in file order. `rekeyed` are pairs of a base row and a head row with equal
-    /// measurements and different keys; their head rows are matched under the key of the base row.
+    /// Matches rows of base and head that have the same key hash. Equal rows are matched first, then the remaining rows
+    /// in file order. `rekeyed` are pairs of a base row and a head row that are matched although their keys differ.
     pub(super) fn new(
         common: &SharedColumns,
         (base, base_keys): (&Table, Vec<u64>),

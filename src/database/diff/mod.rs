@@ -59,7 +59,7 @@ pub(crate) use versions::VersionChanges;
 use crate::base::words::{Figure, count, plural};
 use crate::database::catalog::{Place, Role};
 
-/// The changes between two states of a database.
+/// The changes between the base and the head of a database.
 #[derive(Debug, Default)]
 pub struct Diff {
     /// The changed tables, sorted by path.
@@ -67,13 +67,14 @@ pub struct Diff {
     /// The changed files other than tables (sidecars, system YAML, others below the data directories), sorted
     /// by path.
     pub files: Vec<FileDiff>,
-    /// The keys that no query reaches any more, by table.
+    /// The keys that no lookup finds after the change, by table.
     pub unserved: Vec<Unserved>,
-    /// The added tables, each compared with its reference, by path.
+    /// The added tables, each compared with its reference, sorted by path.
     pub added: Vec<AddedTable>,
-    /// The versions that become selectable or are hidden.
+    /// The versions that a query can name only after the change, and the versions that the loader skips after the
+    /// change.
     pub versions: VersionChanges,
-    /// The contents of the changed tables; empty unless an audit was asked for.
+    /// The contents of the changed tables; empty if no audit is requested.
     pub audited: Vec<AuditedTable>,
 }
 
@@ -81,16 +82,16 @@ pub struct Diff {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum_macros::IntoStaticStr)]
 #[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Status {
-    /// The file is new. A table also counts as added if its old path contained an unresolved git-LFS pointer, or if it
-    /// was converted from text. The rows of a converted table are still compared.
+    /// The file is new. A table that was converted from text also counts as added. So does a table whose old file is a
+    /// git-LFS pointer that was not fetched.
     Added,
     /// The file was deleted.
     Deleted,
     /// The contents of the file changed.
     Modified,
-    /// The path changed; rows may have changed too.
+    /// The path of the file changed. The rows may have changed, too.
     Renamed,
-    /// The bytes changed, but no cell did.
+    /// The bytes of the table changed, but no cell did.
     Rewritten,
 }
 
@@ -103,7 +104,7 @@ pub struct TableDiff {
     pub old_path: Option<String>,
     /// The kind of change to the table's file.
     pub status: Status,
-    /// The place in the head, or in the base if the table was deleted.
+    /// The system, family, backend and version in the head, or in the base if the table was deleted.
     pub place: Place,
     /// The table's name, which is the file stem.
     pub table: String,
@@ -111,40 +112,41 @@ pub struct TableDiff {
     pub base_rows: Option<u64>,
     /// The number of rows in the head; `None` if the table was only moved or cannot be read.
     pub head_rows: Option<u64>,
-    /// The added, removed and changed rows; `None` if a side cannot be read.
+    /// The added, removed and changed rows; `None` if the table cannot be read in the base or in the head.
     pub rows: Option<RowDiff>,
     /// The latency ratios of the changed rows, head over base; `None` if no row has a ratio.
     pub ratios: Option<Ratios>,
-    /// The class of the change; `None` if a side cannot be read.
+    /// The class of the change; `None` if the table cannot be read in the base or in the head.
     pub class: Option<Class>,
-    /// The served keys before and after; `None` if a side was not read or the loader's key is unknown.
+    /// The differences between the keys served before and after; `None` if the rows were not compared or the key is
+    /// unknown.
     pub served: Option<ServedDiff>,
-    /// Columns that only one side has, or that differ in a matched row.
+    /// The columns that only base or head has, or that differ between matched rows.
     pub columns_changed: Vec<String>,
-    /// The match of the head's rows with the base's rows; `None` if a side has no rows.
+    /// The matches between the rows of head and base; `None` if base or head has no rows.
     pub matched: Option<Arc<RowMatch>>,
-    /// The side that cannot be read, with the reason. If the base is damaged, all rows of the head count as
-    /// added. If the base's bytes are unavailable, nothing is compared.
+    /// The reason why the table cannot be read in the base or in the head; `None` if it can be read in both. If only
+    /// the base is damaged, all rows of the head count as added.
     pub fault: Option<ReadFault>,
 }
 
-/// The side of a comparison.
+/// The base of a comparison, its head, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffSide {
-    /// The state before the change.
+    /// The database before the change.
     Base,
-    /// The state after the change.
+    /// The database after the change.
     Head,
-    /// Both states of the comparison.
+    /// The database before and after the change.
     Both,
 }
 
-/// The reason why a side of a table cannot be read.
+/// The reason why a table cannot be read in the base or in the head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadFault {
-    /// The unreadable side; the head if both are damaged.
+    /// Which of base and head cannot be read. If both are damaged, only the head is named.
     pub side: DiffSide,
-    /// The reason why the side cannot be read.
+    /// The reason why the table cannot be read.
     pub why: FaultReason,
 }
 
@@ -155,7 +157,7 @@ pub enum FaultReason {
     Pointer,
     /// The git object is not in this clone.
     Missing,
-    /// The table is damaged, with a description.
+    /// The table is damaged. The text describes the damage.
     Damaged(String),
 }
 
@@ -183,13 +185,13 @@ pub struct FileDiff {
     pub path: String,
     /// The kind of change: added, deleted or modified; traces can also be renamed.
     pub status: Status,
-    /// The file's role.
+    /// What the file is used for, such as a sidecar.
     pub role: Role,
-    /// The changed fields of a system's YAML, in words.
+    /// Descriptions of the changed fields in a system's YAML; empty for any other file.
     pub changes: Vec<String>,
 }
 
-/// The numbers of changed rows, summed over tables.
+/// The numbers of changed tables and rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     /// The number of changed tables.
@@ -200,7 +202,7 @@ pub(crate) struct Totals {
     pub removed: u64,
     /// The number of changed rows.
     pub changed: u64,
-    /// The number of tables that cannot be read; their rows are not in the sums.
+    /// The number of tables that cannot be read. The rows of these tables are not counted.
     pub unread: usize,
 }
 
@@ -215,7 +217,7 @@ impl Status {
 }
 
 impl Diff {
-    /// Merges the changes of several roots of one source.
+    /// Merges the changes of several databases in the same source.
     pub(crate) fn of_roots(roots: Vec<Self>) -> Self {
         let mut all = Self::default();
         for root in roots {
@@ -260,12 +262,12 @@ impl Diff {
         if parts.is_empty() { "nothing changed".to_owned() } else { parts.join("; ") }
     }
 
-    /// Counts the tables that were not compared because the bytes of a side are unavailable.
+    /// Counts the tables that were not compared because their bytes in base or head were not fetched.
     pub(crate) fn not_compared(&self) -> usize {
         self.tables.iter().filter(|table| table.absence().is_some()).count()
     }
 
-    /// Returns the class of all changes together.
+    /// Returns the class of the changes to all tables together.
     pub(crate) fn class(&self) -> Class {
         // The class of a table that was not compared is unknown.
         Class::of_all(self.tables.iter().map(|table| table.class.unwrap_or(Class::Mixed)))
@@ -276,7 +278,7 @@ impl Diff {
         self.tables.iter().flat_map(|t| &t.columns_changed).map(String::as_str).collect()
     }
 
-    /// Returns the attributes that changed in any table, sorted.
+    /// Returns the names of attributes, such as `device`, that changed in any table, sorted.
     pub(crate) fn attributes_changed(&self) -> BTreeSet<&str> {
         let served = self.tables.iter().filter_map(|t| t.served.as_ref());
         served.flat_map(|s| &s.attributes).map(|a| a.column.as_str()).collect()
@@ -287,7 +289,8 @@ impl Diff {
         ServedDiff::sum(self.tables.iter().filter_map(|t| t.served.as_ref()))
     }
 
-    /// Counts the keys that no query reaches any more, and the shapes (keys without their axes) that no version serves.
+    /// Counts the keys that no lookup finds after the change, and the shapes that no version serves. A shape is a key
+    /// without its axis values.
     pub(crate) fn unserved_counts(&self) -> (u64, u64) {
         let counts = self.unserved.iter().map(|table| (table.keys(), table.shapes()));
         counts.fold((0, 0), |sum, table| (sum.0 + table.0, sum.1 + table.1))
@@ -295,14 +298,14 @@ impl Diff {
 }
 
 impl TableDiff {
-    /// Returns the side whose bytes are unavailable, if this is why the table was not compared. The file is a git-LFS
-    /// pointer without its object, or its git object is not in this clone.
+    /// Returns the reason why the table was not compared, if its bytes in base or head were not fetched; otherwise
+    /// `None`.
     pub(crate) fn absence(&self) -> Option<&ReadFault> {
         let is_damaged = |fault: &&ReadFault| matches!(fault.why, FaultReason::Damaged(_));
         self.fault.as_ref().filter(|fault| self.rows.is_none() && !is_damaged(fault))
     }
 
-    /// Returns true if the table was not compared because the given side cannot be read.
+    /// Returns true if the table was not compared because `side`, which is base or head, cannot be read.
     pub(crate) fn lacks(&self, side: DiffSide) -> bool {
         self.rows.is_none() && self.fault.as_ref().is_some_and(|fault| fault.side == side)
     }
@@ -312,7 +315,7 @@ impl TableDiff {
         self.old_path.as_ref().unwrap_or(&self.path).ends_with(".parquet")
     }
 
-    /// Returns true if the path changed but no row did.
+    /// Returns true if the table's path changed but none of its rows did.
     pub(crate) fn only_moved(&self) -> bool {
         self.status == Status::Renamed && self.rows.as_ref().is_some_and(RowDiff::is_empty)
     }

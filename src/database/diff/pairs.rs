@@ -7,17 +7,18 @@ use git2::Oid;
 use crate::database::catalog::{Format, TableFile};
 use crate::database::state::State;
 
-/// A table of the base and the same table in the head; one side is `None` if the table was added or deleted.
+/// A table of the base and the same table of the head. The base is `None` for an added table, and the head is `None`
+/// for a deleted one.
 pub(crate) struct FilePair<'a> {
     pub base: Option<&'a TableFile>,
     pub head: Option<&'a TableFile>,
-    /// The file after which the pair is named: the head's, or the base's if the table was deleted.
+    /// The table's file in the head, or in the base if the table was deleted. Reports name this file.
     pub shown: &'a TableFile,
-    /// True if the bytes are equal, so that only the path changed.
+    /// True if the file has the same bytes in base and head, so that only its path changed.
     pub same_bytes: bool,
 }
 
-/// A table whose path does not exist on the other side.
+/// A table whose path exists only in the base or only in the head.
 struct Loose<'a> {
     file: &'a TableFile,
     id: Option<Oid>,
@@ -42,15 +43,15 @@ impl<'a> FilePair<'a> {
         (base.entry.path != head.entry.path).then_some(base.entry.path.as_str())
     }
 
-    /// Returns the approximate number of bytes to read.
+    /// Returns the approximate number of bytes to read for comparing the table; 0 if the bytes are equal.
     pub(crate) fn size(&self) -> u64 {
         let sides = self.base.iter().chain(&self.head).filter(|_| !self.same_bytes);
         sides.map(|f| f.entry.size).sum()
     }
 }
 
-/// Pairs the tables that differ between two states: by path, then by bytes, then by identity. Tables with
-/// equal path and bytes are left out.
+/// Pairs each changed table of the base with the same table of the head. Tables are paired by path, then by bytes, then
+/// by system, backend, version and name. Unchanged tables are left out.
 pub(crate) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<FilePair<'a>> {
     let mut pairs = Vec::new();
     let before: BTreeMap<&str, &TableFile> =
@@ -86,8 +87,8 @@ pub(crate) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<FilePair<'a>> {
     pairs
 }
 
-/// Removes from both lists the tables with an equal `key`, and returns them as pairs. Several tables with one `key` are
-/// paired in their order.
+/// Removes tables with an equal `key` from `gone` and `come`, and returns them as pairs. Several tables with the same
+/// key are paired in the order of the lists.
 fn take<'a, K: Ord>(
     gone: &mut Vec<Loose<'a>>,
     come: &mut Vec<Loose<'a>>,

@@ -6,8 +6,8 @@ use crate::database::catalog::TableFile;
 use crate::database::table::{EXAMPLES, Example, Keys, Table, TableScope, number_json};
 use crate::specs::{Lookups, TableSpec};
 
-/// The relative difference above which a ratio counts as more than noise. Half of all reruns of single points
-/// differ by 2 % or more, and the predecessor of this tool used 5 %.
+/// A latency ratio counts as far from 1 if it differs from 1 by more than this. For comparison, half of all reruns of
+/// single points differ by at least 0.02.
 pub(crate) const FAR: f64 = 0.05;
 
 /// Statistics of the latency ratios (head over base) of changed rows.
@@ -21,38 +21,38 @@ pub struct Ratios {
     pub low: f64,
     /// The 95th percentile of the latency ratios.
     pub high: f64,
-    /// The share of ratios that differ from 1 by more than [`FAR`].
+    /// The share of the latency ratios that differ from 1 by more than [`FAR`]. It is between 0 and 1.
     pub far: f64,
     /// The rows whose latency changed by the largest factors, each with its row number in the head and its key.
     pub worst: Vec<Example>,
 }
 
-/// The tables of base and head, with the specs and lookups of each.
+/// A table in base and head, with the specs by which each of them is read.
 pub(crate) struct PairedTables<'a> {
     pub files: (&'a TableFile, &'a TableFile),
     pub tables: (Option<&'a Table>, Option<&'a Table>),
-    /// The head's spec.
+    /// The spec of the table, with the facts that the head states.
     pub spec: &'a TableSpec,
     pub lookups: &'a Lookups,
-    /// The spec of the table with the facts of the base, so that a pull request cannot decide which row its base
-    /// serves.
+    /// The spec of the table, with the facts that the base states. Thus a pull request cannot decide which rows its
+    /// base serves.
     pub base_spec: &'a TableSpec,
     pub base_lookups: &'a Lookups,
 }
 
 impl<'a> PairedTables<'a> {
-    /// Returns the scope in which formulas of the spec read the base's table.
+    /// Returns the values that formulas of the spec can read from the base's table.
     pub(crate) fn base_scope(&self, table: &'a Table) -> TableScope<'a> {
         TableScope::new(table, self.base_spec, &self.files.0.place, None, self.base_lookups)
     }
 
-    /// Returns the scope in which formulas of the spec read the head's table.
+    /// Returns the values that formulas of the spec can read from the head's table.
     pub(crate) fn head_scope(&self, table: &'a Table) -> TableScope<'a> {
         TableScope::new(table, self.spec, &self.files.1.place, None, self.lookups)
     }
 
-    /// Returns the latencies in ms that a lookup returns for each pair of rows, before and after. If a table stores a
-    /// latency in several parts, the parts are added up.
+    /// Returns the latencies before and after for each pair of a base row and a head row, in ms. If a table has several
+    /// latency columns, they are added up.
     pub(crate) fn latencies(
         &self,
         changed: &[(u32, u32)],
@@ -75,7 +75,8 @@ impl<'a> PairedTables<'a> {
         self.spec.latency.iter().map(|part| part.value.numbers(scope)).collect()
     }
 
-    /// Returns statistics of the latency ratios of changed rows; `None` if no row has a ratio.
+    /// Returns statistics of the latency ratios of changed rows; `None` if no row has positive latencies before and
+    /// after.
     pub(crate) fn sum_up(
         &self,
         changed: &[(u32, u32)],
@@ -99,7 +100,7 @@ impl<'a> PairedTables<'a> {
         }))
     }
 
-    /// Returns the rows whose latency changed by the largest factors.
+    /// Returns the rows whose latency changed by the largest factors, the largest first.
     fn worst(
         &self,
         changed: &[(u32, u32)],
@@ -137,14 +138,14 @@ pub(crate) struct LatencyChange {
     pub after: f64,
 }
 
-/// Returns the latency ratio, after over before; `None` unless both are positive.
+/// Returns the latency `after` divided by the latency `before`; `None` unless both are positive.
 pub(super) fn ratio(before: f64, after: f64) -> Option<f64> {
     let ratio = after / before;
     (before > 0.0 && after > 0.0 && ratio.is_finite()).then_some(ratio)
 }
 
 impl LatencyChange {
-    /// Returns the latency ratio, after over before; `None` unless both are positive.
+    /// Returns the latency after the change divided by the latency before; `None` unless both are positive.
     pub(crate) fn ratio(&self) -> Option<f64> {
         ratio(self.before, self.after)
     }

@@ -10,21 +10,21 @@ use crate::database::state::State;
 use crate::database::table::{Keys, NumberedRows, PartNumbers, TableScope};
 use crate::specs::TableSpec;
 
-/// The key of a row that the loader reads.
+/// The key and the latency of a row that the loader reads.
 pub(super) struct ReadKey {
     pub row: usize,
     /// The hash of the key. Equal keys have the same hash in every table.
     pub hash: u64,
-    /// The hash of the key without its axes.
+    /// The hash of the key without its axis values.
     pub shape: u64,
-    /// The values along the axes.
+    /// The values of the key along the axes of the table.
     pub point: AxisPoint,
     /// The latency in ms; 0 if the table lacks the columns of the latency.
     pub latency: f64,
 }
 
-/// Calls `each` for every row that the loader reads, and returns the number of these rows per slice. A table that
-/// cannot be read, or lacks columns of the key, has no such rows; other rules report it.
+/// Calls `each` for every row that the loader reads from a table. Returns the number of these rows by slice. No row is
+/// read if the table is damaged or lacks a key column.
 pub(super) fn each_read_key(
     state: State<'_>,
     file: &TableFile,

@@ -16,15 +16,16 @@ pub struct AddedTable {
     pub path: String,
     /// The path of the reference.
     pub reference: String,
-    /// The place of the reference.
+    /// The system, family, backend and version of the reference.
     pub place: Place,
-    /// The served keys. Lost keys are served by the reference only, gained keys by the added table only.
+    /// The served keys of the reference, compared with those of the added table. A lost key is served only by the
+    /// reference, and a gained key only by the added table.
     pub served: ServedDiff,
 }
 
 impl Diff {
-    /// Compares each added table with its previous version, or else with the same table of the nearest system. If two
-    /// added tables are each other's reference, only the later one by path is compared.
+    /// Compares each added table with its reference: the previous version of the table, or the same table of the
+    /// nearest system. If two added tables are each other's reference, only the later one by path is compared.
     ///
     /// # Errors
     ///
@@ -47,8 +48,8 @@ impl Diff {
     }
 }
 
-/// Returns the previous version of a table. If there is none, returns the same table of the nearest system, if possible
-/// of the same version.
+/// Returns the previous version of a table. If there is none, returns the same table of the nearest system. A table of
+/// the same version is preferred.
 fn nearest<'a>(shelf: &TableIndex<'a>, file: &TableFile) -> Option<&'a TableFile> {
     let before = shelf.editions(file).and_then(|all| all.last_before(&file.place.version));
     let near = || {

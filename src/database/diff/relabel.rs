@@ -12,34 +12,33 @@ use crate::base::expr::ExprError;
 use crate::database::table::Keys;
 use crate::specs::{KeyPart, NoiseBands};
 
-/// A slice counts as relabelled only if at least this share of its lost keys is paired with gained keys of one other
+/// A slice counts as renamed only if at least this share of its lost keys can be paired with gained keys of one other
 /// slice.
 const PAIRED: f64 = 0.95;
 
-/// A slice counts as relabelled only if at most this share of its key pairs differs in latency by more than the 99th
-/// percentile of reruns. The public database corrected three labels in September 2026: the shares were 0, 0.001 and
-/// 0.008, all 880 keys were paired, and the latency ratios were 0.995.
+/// A slice counts as renamed only if at most this share of its key pairs differs in latency by more than reruns usually
+/// do. In three known cases of the public database the share was at most 0.008.
 const BEYOND_NOISE: f64 = 0.05;
 
 /// The maximum number of gained keys that are paired with one lost key. The keys of a pair differ in one key part only.
 const TRIED: usize = 16;
 
-/// A slice that is served under another name after a change.
+/// A slice that has another name after a change, because a text in its keys was corrected.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Relabelled {
     /// The name of the slice before the change.
     pub from: SliceName,
     /// The name of the slice after the change.
     pub to: SliceName,
-    /// The number of pairs of a lost key and a gained key.
+    /// The number of pairs of a key before and a key after the change.
     pub keys: u64,
-    /// The median latency ratio, after over before.
+    /// The median of the latency ratios, after over before, of the paired keys.
     pub ratio: f64,
 }
 
 impl PairedTables<'_> {
-    /// Finds the slices whose lost keys were gained again with another text in one key part. `keys` are the keys of all
-    /// rows of the base and of the head.
+    /// Finds renamed slices: their lost keys were gained again with another text in one key part. `keys` are the keys
+    /// of all rows in base and head.
     pub(super) fn relabelled(
         &self,
         joined: &JoinedKeys,
@@ -102,17 +101,16 @@ impl PairedTables<'_> {
     }
 }
 
-/// At least this share of row pairs must differ in the same key columns; otherwise their equal measurements are a
+/// At least this share of the row pairs must differ in the same key columns. Otherwise their equal measurements are a
 /// coincidence. For the class [`Class::Rekey`](super::Class::Rekey), at least this share of a table's removed keys must
-/// also be paired.
+/// be paired, too.
 pub(super) const NEARLY_ALL: f64 = 0.95;
 
-/// At least this share of the removed rows must be paired with added rows; otherwise all pairs are discarded.
+/// At least this share of the removed rows must be paired with added rows. Otherwise all pairs are discarded.
 const LEAST_PAIRED: f64 = 0.5;
 
-/// Pairs removed rows with added rows of equal measurements, as row numbers of base and head. All pairs differ in the
-/// same key columns. Rows with several candidates are paired in file order. Returns no pairs if fewer than half of the
-/// removed rows have a pair.
+/// Pairs removed rows with added rows that have equal measurements. All pairs differ in the same key columns. Each pair
+/// consists of row numbers of base and head. Returns no pairs if fewer than half of the removed rows have a pair.
 pub(super) fn rekeyed(shared: &SharedColumns<'_>, rows: &RowDiff) -> Vec<(u32, u32)> {
     let Some(changed) = changed_keys(shared, rows) else { return Vec::new() };
     let kept = shared.keys.iter().enumerate().filter(|(number, _)| !changed.contains(number));
@@ -123,9 +121,9 @@ pub(super) fn rekeyed(shared: &SharedColumns<'_>, rows: &RowDiff) -> Vec<(u32, u
     if are_many { pairs } else { Vec::new() }
 }
 
-/// Returns the indices of the key columns in which removed and added rows with equal measurements differ. Rows are
-/// compared only if their measurements occur once among the removed and once among the added rows. `None` if there are
-/// no such rows, or if they differ in various columns.
+/// Returns the indices in `shared.keys` of the columns that were corrected: removed and added rows with equal
+/// measurements differ in these columns. `None` if there are no such rows, or if they do not all differ in the same
+/// columns.
 fn changed_keys(shared: &SharedColumns<'_>, rows: &RowDiff) -> Option<Vec<usize>> {
     let measures: Vec<&ColumnPair<'_>> = shared.measures.iter().collect();
     if measures.is_empty() || rows.removed.is_empty() || rows.added.is_empty() {

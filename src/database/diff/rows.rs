@@ -10,7 +10,7 @@ pub struct RowDiff {
     pub added: Vec<u32>,
     /// Removed rows, as row numbers of the base, ascending.
     pub removed: Vec<u32>,
-    /// Changed rows, as pairs of row numbers in base and head, in the order of the head.
+    /// Changed rows, as pairs of a row number in the base and a row number in the head, in the order of the head.
     pub changed: Vec<(u32, u32)>,
 }
 
@@ -20,20 +20,20 @@ impl RowDiff {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }
 
-    /// Returns all rows of a table that exists on one side only, as added or removed rows.
+    /// Returns all rows of a deleted table as removed rows, or all rows of an added table as added rows.
     pub(super) fn one_sided(base: Option<&Table>, head: Option<&Table>) -> Self {
         let all = |t: Option<&Table>| (0..t.map_or(0, |t| t.rows) as u32).collect();
         Self { added: all(head), removed: all(base), changed: Vec::new() }
     }
 
-    /// Matches rows by identity: all shared columns that are not measurements. Among rows of one identity, equal rows
-    /// are matched first and the rest in file order. Unmatched rows are added or removed. If a column exists on one
-    /// side only, all matched rows count as changed.
+    /// Matches rows that are equal in all shared columns that are not measurements. Completely equal rows are matched
+    /// first, then the remaining rows in file order. Unmatched rows are added or removed. If only one of the tables has
+    /// a certain column, all matched rows count as changed.
     pub fn between(base: &Table, head: &Table) -> Self {
         Self::over(&SharedColumns::of(base, head), base, head)
     }
 
-    /// Matches rows as [`between`](Self::between) does, by the given shared columns.
+    /// Matches rows by the columns in `common`, in the way of [`between`](Self::between).
     pub(super) fn over(common: &SharedColumns, base: &Table, head: &Table) -> Self {
         let all: Vec<&ColumnPair<'_>> = common.all().collect();
         let keys: Vec<&ColumnPair<'_>> = common.keys.iter().collect();
@@ -50,10 +50,11 @@ impl RowDiff {
     }
 }
 
-/// Matched rows of base and head, then the unmatched rows of the base, then those of the head.
+/// The matched rows of base and head, the unmatched rows of the base, and the unmatched rows of the head.
 pub(super) type Paired = (Vec<(u32, u32)>, Vec<u32>, Vec<u32>);
 
-/// Matches equal rows at equal positions. In most changes, most rows keep their position.
+/// Matches equal rows at the same position in base and head. `base` and `head` are numbers of rows. Most changes leave
+/// most rows at their position.
 fn in_place(columns: &[&ColumnPair<'_>], base: usize, head: usize) -> Paired {
     let both = base.min(head);
     let mut equal = vec![true; both];
@@ -67,7 +68,7 @@ fn in_place(columns: &[&ColumnPair<'_>], base: usize, head: usize) -> Paired {
     (pairs, rest(base), rest(head))
 }
 
-/// Matches rows that are equal in the given columns, in file order.
+/// Matches rows of base and head that are equal in the given columns, in file order.
 pub(super) fn pair_up(columns: &[&ColumnPair<'_>], base: Vec<u32>, head: Vec<u32>) -> Paired {
     if base.is_empty() || head.is_empty() {
         return (Vec::new(), base, head);
@@ -90,8 +91,8 @@ pub(super) fn pair_up(columns: &[&ColumnPair<'_>], base: Vec<u32>, head: Vec<u32
     paired
 }
 
-/// Returns row numbers with a hash of the rows' cells, sorted by hash. Each run has its own hash seed, so the order
-/// differs from run to run.
+/// Returns the given rows with a hash of their cells, sorted by hash. The order differs between runs of the program,
+/// because each run has its own hash seed.
 pub(super) fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, of: CellsOf) -> Vec<HashedRow> {
     let seed = run_seed();
     let mut hashed: Vec<HashedRow> = rows.into_iter().map(|row| (seed, row)).collect();
@@ -103,7 +104,8 @@ pub(super) fn by_hash(columns: &[&ColumnPair<'_>], rows: Vec<u32>, of: CellsOf) 
     hashed
 }
 
-/// Matches rows whose cells have the same hash. Cells are compared, because different cells may share a hash.
+/// Matches rows of base and head that have the same hash and equal cells, and adds them to `out`. Cells are compared,
+/// because different cells may have the same hash.
 fn pair_run(columns: &[&ColumnPair<'_>], mut base: Vec<u32>, mut head: Vec<u32>, out: &mut Paired) {
     while let (Some(&first), false) = (base.first(), head.is_empty()) {
         let like_first = |side: CellsOf, row: u32| {

@@ -19,10 +19,10 @@ use crate::database::served::rows::{has_key, served_rows};
 use crate::database::table::{Keys, TableScope};
 use crate::specs::NoiseBands;
 
-/// The factor above which a slower or faster key is counted separately for reviewers.
+/// A key counts as much slower or much faster if its latency changed by more than this factor.
 const FAR_FACTOR: f64 = 2.0;
 
-/// The differences between the served keys before and after.
+/// The differences between the keys that the loader serves from a table before and after a change.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServedDiff {
     /// The number of common keys, which are served before and after the change.
@@ -31,48 +31,50 @@ pub struct ServedDiff {
     pub lost: u64,
     /// The number of keys that are served only after the change.
     pub gained: u64,
-    /// The number of keys whose measurements are served under another key after the change. They are neither
-    /// lost nor gained.
+    /// The number of corrected keys, whose measurements are served under another key after the change. Corrected keys
+    /// are neither lost nor gained.
     pub rekeyed: u64,
-    /// The latency ratios (after over before) of the common keys that have one, sorted.
+    /// The latency ratios, after over before, of keys that are served before and after the change, sorted. Keys whose
+    /// latency is not positive are left out.
     pub ratios: Vec<f64>,
-    /// The number of common keys with any changed measurement.
+    /// The number of keys, served before and after the change, of which a measurement changed.
     pub changed: u64,
-    /// The attributes that differ in the served rows of common keys.
+    /// The attributes, such as `device`, that changed in the rows of keys served before and after the change.
     pub attributes: Vec<AttributeChange>,
-    /// All slices, sorted by name.
+    /// The differences in each slice, sorted by the slice's name.
     pub slices: Vec<SliceDiff>,
-    /// The keys that are served only before the change, without those of relabelled slices.
+    /// The keys that are served only before the change. Keys of renamed slices are left out.
     pub lost_keys: Vec<LostKey>,
     /// The names of all slices, indexed by [`LostKey::slice`].
     pub key_slices: Vec<SliceName>,
-    /// The number of common keys that lost a measurement, by column.
+    /// By column, the number of keys, served before and after the change, that lost a measurement other than the
+    /// latency.
     pub unmeasured: BTreeMap<String, u64>,
-    /// The rows that serve the keys, with details of their changes.
+    /// The rows of base and head that serve the keys, with details of their changes.
     pub rows: ServedRows,
 }
 
-/// The rows that serve the keys of both sides, with details of their changes.
+/// The rows of base and head that serve the keys, with details of their changes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServedRows {
-    /// The rows of base and head that serve the common keys.
+    /// The rows of keys that are served before and after the change, as pairs of a base row and a head row.
     pub common: Vec<(u32, u32)>,
-    /// The number of common keys whose latency changed but has no ratio, because one of the two latencies is not
-    /// positive.
+    /// The number of keys whose latency changed and is not positive before or after the change. Such keys have no
+    /// latency ratio.
     pub without_ratio: u64,
-    /// The slices that are served under another name after the change.
+    /// The slices that have another name after the change.
     pub relabelled: Vec<Relabelled>,
-    /// The measured columns other than the latency, such as power.
+    /// The measured columns that the loader does not read, such as power, before and after the change.
     pub filled: Vec<FilledColumn>,
-    /// The key columns in which rekeyed rows differ, with their values, the most frequent first.
+    /// The changed values in key columns of corrected keys, the most frequent change first.
     pub rekeyed_values: Vec<AttributeChange>,
-    /// The common key whose latency changed by the largest factor; `None` if no key has a ratio.
+    /// The key whose latency changed by the largest factor; `None` if no key has a latency ratio.
     pub farthest: Option<FarthestKey>,
-    /// The numeric values by which the keys that only the head serves differ from the common keys.
+    /// The numbers in keys that only the head serves, by key part.
     pub new: NewKeys,
-    /// The rows of base and head that serve the rekeyed keys.
+    /// The rows that serve corrected keys, as pairs of a base row and a head row.
     pub(super) rekeyed: Vec<(u32, u32)>,
-    /// The key hash of every row, in the base and in the head.
+    /// The key hash of every row of the base, and the key hash of every row of the head.
     pub(super) keys: (Vec<u64>, Vec<u64>),
 }
 
@@ -82,24 +84,24 @@ impl ServedDiff {
         (!self.ratios.is_empty()).then(|| quantile(&self.ratios, 0.5))
     }
 
-    /// Counts the common keys whose latency more than doubled.
+    /// Counts the keys whose latency more than doubled.
     pub(crate) fn slower_2x(&self) -> u64 {
         self.ratios.iter().filter(|r| **r > FAR_FACTOR).count() as u64
     }
 
-    /// Counts the common keys whose latency fell below half.
+    /// Counts the keys whose latency fell below half.
     pub(crate) fn faster_2x(&self) -> u64 {
         self.ratios.iter().filter(|r| **r < 1.0 / FAR_FACTOR).count() as u64
     }
 
-    /// Returns the slices that differ from their whole table; none if the table has a single slice.
+    /// Returns the slices that changed differently from the whole table. Returns none if the table has a single slice.
     pub(crate) fn differing_slices(&self) -> impl Iterator<Item = &SliceDiff> {
         let whole = self.median_ratio();
         let are_several = self.slices.len() > 1;
         self.slices.iter().filter(move |slice| are_several && slice.differs_from_table(whole))
     }
 
-    /// Returns true if the latency of every common key is exactly the same before and after.
+    /// Returns true if every key that is served before and after the change has exactly the same latency.
     pub(crate) fn same_latencies(&self) -> bool {
         self.rows.without_ratio == 0 && self.ratios.iter().all(|r| *r == 1.0)
     }
@@ -122,9 +124,9 @@ impl ServedDiff {
 }
 
 impl PairedTables<'_> {
-    /// Compares the served keys of both sides; `None` if a table lacks columns of the loader's key. `shared` are the
-    /// columns of both tables; `None` if one table does not exist. `rekeyed` are pairs of rows that may differ in their
-    /// key only. `noise` states how much the latencies of reruns of the table differ.
+    /// Compares the keys that base and head serve; `None` if the key is unknown or a table lacks columns of the key.
+    /// `shared` are the columns of both tables. `rekeyed` are pairs of a base row and a head row that may differ in
+    /// their key only. `noise` is the spread between reruns of the table.
     ///
     /// # Errors
     ///
@@ -187,8 +189,8 @@ impl PairedTables<'_> {
         Ok(Some(served))
     }
 
-    /// Returns the columns that only one side has, or that differ in a pair of rows: rows that serve a common
-    /// key, rekeyed rows, or rows matched by the row diff.
+    /// Returns the columns that only base or head has, or that differ between matched rows. Rows match if they serve
+    /// the same key, serve a corrected key, or are matched by the row diff.
     pub(crate) fn columns_changed(
         &self,
         shared: Option<&SharedColumns<'_>>,
@@ -205,7 +207,7 @@ impl PairedTables<'_> {
         columns_changed(shared, base, head, pairs).into_iter().map(str::to_owned).collect()
     }
 
-    /// Returns true if one of the columns is part of the key or of the latency that a lookup returns.
+    /// Returns true if one of the columns is part of the key or of the latency.
     pub(crate) fn changes_latency(&self, columns: &[String]) -> bool {
         let parts = self.spec.latency.iter().chain(&self.spec.key);
         let read: BTreeSet<&str> = parts.flat_map(|part| part.value.columns()).collect();

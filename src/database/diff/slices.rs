@@ -7,7 +7,7 @@ use crate::base::stats::quantile;
 use crate::database::table::{Keys, NumberedRows};
 use crate::specs::NoiseBands;
 
-/// The name of a slice: the name and text of each text part of the key.
+/// The name of a slice: the name and text of each key part that is a name, such as `gemm_dtype` and `fp8`.
 pub(crate) type SliceName = Vec<(String, String)>;
 
 /// A key that is served only before a change.
@@ -15,14 +15,14 @@ pub(crate) type SliceName = Vec<(String, String)>;
 pub struct LostKey {
     /// The hash of the key. Equal keys have the same hash in every table.
     pub hash: u64,
-    /// The index of the key's slice.
+    /// The index of the key's slice in the list of all slices.
     pub slice: u32,
 }
 
-/// The served keys of two tables, by slice.
+/// The keys that base and head serve, counted by slice.
 #[derive(Default)]
 pub(super) struct SlicedKeys {
-    /// All slices, sorted by name.
+    /// The differences in each slice, sorted by the slice's name.
     pub all: Vec<SliceDiff>,
     /// The keys that are served only before the change.
     pub lost: Vec<LostKey>,
@@ -30,46 +30,48 @@ pub(super) struct SlicedKeys {
     pub names: Vec<SliceName>,
 }
 
-/// The differences in one slice.
+/// The differences between base and head in one slice of a table.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SliceDiff {
     /// The name of the slice.
     pub slice: SliceName,
     /// The number of common keys, which are served before and after the change.
     pub common: u64,
-    /// The number of common keys whose latency is 0 before or after, so that they have no ratio.
+    /// The number of keys whose latency is 0 before or after the change. Such keys have no latency ratio. Lost and
+    /// gained keys are not counted.
     pub zeros: u64,
     /// The number of keys that are served only before the change.
     pub lost: u64,
     /// The number of keys that are served only after the change.
     pub gained: u64,
-    /// The latencies of the common keys; `None` if no key has a ratio.
+    /// The latencies of keys that are served before and after the change; `None` if no key has a latency ratio.
     pub latency: Option<SliceLatency>,
 }
 
-/// The latencies of a slice's common keys before and after a change. Ratios are after over before.
+/// Statistics of the latencies in a slice, over the keys that are served before and after a change. A latency ratio is
+/// after over before.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SliceLatency {
-    /// The median latency before, in ms.
+    /// The median latency before the change, in ms.
     pub before: f64,
-    /// The median latency after, in ms.
+    /// The median latency after the change, in ms.
     pub after: f64,
-    /// The median ratio.
+    /// The median of the latency ratios.
     pub ratio: f64,
-    /// The 5th percentile of the ratios.
+    /// The 5th percentile of the latency ratios.
     pub low: f64,
-    /// The 95th percentile of the ratios.
+    /// The 95th percentile of the latency ratios.
     pub high: f64,
-    /// The number of keys with a ratio.
+    /// The number of keys with a latency ratio.
     pub keys: u64,
     /// The number of keys whose latency changed at all.
     pub changed: u64,
-    /// The number of keys whose latency changed by more than the 99th percentile of reruns.
+    /// The number of keys whose latency changed by a larger factor than in 99 % of reruns.
     pub beyond_noise: u64,
 }
 
 impl SliceDiff {
-    /// Adds up the common, lost and gained keys of some slices. The sum has no latency.
+    /// Adds up the common, lost and gained keys of several slices. Latencies are left out.
     pub(crate) fn sum<'s>(slices: impl Iterator<Item = &'s Self>) -> Self {
         slices.fold(Self::default(), |sum, slice| Self {
             common: sum.common + slice.common,
@@ -79,8 +81,9 @@ impl SliceDiff {
         })
     }
 
-    /// Returns true if the slice differs from its whole table, whose median ratio is `whole`: it lost or gained keys,
-    /// or its median ratio differs from `whole` by more than [`super::FAR`].
+    /// Returns true if the slice changed differently from its whole table: it lost or gained keys, or its median
+    /// latency ratio differs from `whole` by more than [`super::FAR`]. `whole` is the median latency ratio of the
+    /// table.
     pub(crate) fn differs_from_table(&self, whole: Option<f64>) -> bool {
         let one_sided = self.common == 0 || self.lost > 0 || self.gained > 0;
         let apart = match (self.latency, whole) {
@@ -124,12 +127,12 @@ impl SliceLatency {
     }
 }
 
-/// The rows of one side, with their slices.
+/// The rows of a table in base or head, with their slices.
 struct SlicedSide<'k> {
     keys: &'k Keys<'k>,
-    /// The index of each row's slice among the slices of this side.
+    /// For each row, the index of its slice among the slices of this table.
     own: &'k [u32],
-    /// The index in [`Slices`] of each slice of this side; `None` until the slice is first looked up.
+    /// For each slice of this table, its index in [`Slices`]; `None` until the slice is first looked up.
     known: Vec<Option<usize>>,
 }
 
@@ -140,7 +143,7 @@ impl<'k> SlicedSide<'k> {
     }
 }
 
-/// The counts and latencies of a slice.
+/// The number of keys and the latencies of a slice.
 #[derive(Default)]
 struct Gathered<'l> {
     common: u64,
@@ -149,7 +152,7 @@ struct Gathered<'l> {
     latencies: Vec<&'l LatencyChange>,
 }
 
-/// The slices of both sides, indexed in the order in which they are first looked up.
+/// The slices of base and head, in the order in which they are first looked up.
 #[derive(Default)]
 struct Slices<'l> {
     numbers: BTreeMap<SliceName, usize>,
@@ -158,7 +161,7 @@ struct Slices<'l> {
 }
 
 impl Slices<'_> {
-    /// Returns the index of a row's slice.
+    /// Returns the index of a row's slice. Adds the slice if it is new.
     fn number(&mut self, side: &mut SlicedSide<'_>, row: u32) -> usize {
         let SlicedSide { keys, own, known } = side;
         *known[own[row as usize] as usize].get_or_insert_with(|| {
@@ -170,8 +173,8 @@ impl Slices<'_> {
     }
 }
 
-/// Groups the served keys of two tables by slice. `latencies` are in the order of the common keys. `noise` states how
-/// much the latencies of reruns of the table differ.
+/// Groups the keys that base and head serve by slice. `latencies` are in the order of `joined.common`. `noise` is the
+/// spread between reruns of the table.
 pub(super) fn slices(
     joined: &JoinedKeys,
     latencies: &[LatencyChange],

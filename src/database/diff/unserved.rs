@@ -26,76 +26,75 @@ use crate::database::served::TableIndex;
 use crate::database::state::State;
 use crate::specs::{NoiseBands, TableSpec};
 
-/// The keys of one table on one system and backend that no query reaches any more.
+/// The keys of a table on one system and backend that no lookup finds after a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unserved {
-    /// The place of the first changed table.
+    /// The system, family, backend and version of the first changed table.
     pub place: Place,
     /// The name of the table.
     pub table: String,
-    /// The version of the head whose file serves the most keys of the table; `None` if no version serves any key.
+    /// The version of the head that serves the most keys of the table; `None` if no version serves any key.
     pub answers: Option<String>,
-    /// The head's current version, if the base's current version is loaded from the changed tables; otherwise `None`.
+    /// The head's current version, if a changed table belongs to the base's current version; otherwise `None`.
     pub current: Option<String>,
-    /// The keys that no query reaches any more, counted by slice.
+    /// The keys that no lookup finds any more, counted by slice.
     pub slices: BTreeMap<SliceName, UnservedSlice>,
-    /// The number of slices in `slices` that have no served key left.
+    /// The number of slices in `slices` of which no key is served any more.
     pub whole_slices: usize,
-    /// The axis values of unreachable keys that are within the remaining ends of their sweep, sorted, by axis.
+    /// The axis values of lost keys inside the range that their sweep still covers, sorted, by axis.
     pub inner_values: BTreeMap<String, Vec<f64>>,
-    /// The axis values of unreachable keys that are beyond the remaining ends of their sweep, sorted, by axis.
+    /// The axis values of lost keys outside the range that their sweep still covers, sorted, by axis.
     pub end_values: BTreeMap<String, Vec<f64>>,
 }
 
-/// The keys of a slice that no query reaches any more.
+/// Counts of the keys in one slice that no lookup finds after a change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnservedSlice {
-    /// The number of keys that no query reaches any more.
+    /// The number of keys that no lookup finds any more.
     pub keys: u64,
     /// The number of keys that the changed tables lost, including keys that another version still serves.
     pub removed: u64,
-    /// The number of the slice's keys in the head's file that has the most keys of the slice.
+    /// The number of the slice's keys in the file of the head that serves the most of them.
     pub remaining: u64,
-    /// The number of unreachable keys that are within the remaining ends of their sweep.
+    /// The number of `keys` inside the range that their sweep still covers.
     pub inner: u64,
     /// The number of `inner` keys that the planner can interpolate from the remaining points.
     pub interpolated: u64,
-    /// The number of `interpolated` keys whose interpolated latency is off by more than the 99th percentile of reruns.
+    /// The number of `interpolated` keys whose interpolated latency is wrong by more than the noise of reruns.
     pub misread: u64,
-    /// The number of unreachable keys whose shape (key without its axes) no version serves.
+    /// The number of `keys` whose shape no version serves. A shape is a key without its axis values.
     pub of_lost_shapes: u64,
-    /// The number of shapes (keys without their axes) that no version serves.
+    /// The number of shapes that no version serves. A shape is a key without its axis values.
     pub shapes: u64,
-    /// The number of remaining shapes (keys without their axes) whose sweep lost an end.
+    /// The number of served shapes whose sweep lost an end. A shape is a key without its axis values.
     pub shorter_sweeps: u64,
-    /// The versions whose tables served the keys before the change.
+    /// The versions whose tables served the lost keys before the change.
     pub versions: BTreeSet<String>,
 }
 
 impl Unserved {
-    /// Returns the number of keys that no query reaches any more.
+    /// Returns the number of keys that no lookup finds any more.
     pub(crate) fn keys(&self) -> u64 {
         self.slices.values().map(|slice| slice.keys).sum()
     }
 
-    /// Returns the number of shapes (keys without their axes) that no version serves.
+    /// Returns the number of shapes that no version serves. A shape is a key without its axis values.
     pub(crate) fn shapes(&self) -> u64 {
         self.slices.values().map(|slice| slice.shapes).sum()
     }
 
-    /// Returns the number of remaining shapes (keys without their axes) whose sweep lost an end.
+    /// Returns the number of served shapes whose sweep lost an end. A shape is a key without its axis values.
     pub(crate) fn shorter_sweeps(&self) -> u64 {
         self.slices.values().map(|slice| slice.shorter_sweeps).sum()
     }
 }
 
-/// The changed tables of one name, system and backend that lose keys.
+/// The changed tables of one name, system and backend that lost keys.
 struct LosingTables<'a> {
     system: &'a str,
     backend: &'a str,
     table: &'a str,
-    /// The files from which the head's current version is loaded; `None` if the base's current version is not loaded
-    /// from any of the changed tables.
+    /// The files of the head's current version; `None` if the changed tables are not in the base's current version.
     current: Option<CurrentFiles<'a>>,
     changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
 }
@@ -107,35 +106,35 @@ struct CurrentFiles<'a> {
     paths: BTreeSet<&'a str>,
 }
 
-/// A key that a changed table served before the change.
+/// A key that a changed table served before the change but not after it.
 struct PlacedLostKey<'a> {
     version: &'a str,
     slice: &'a SliceName,
-    /// The hash of the key without its axes, its axis values, and its latency in ms; `None` until its row is read.
+    /// The hash of the key without axes, the axis values and the latency in ms; `None` until the row is read.
     at: Option<(u64, AxisPoint, f64)>,
 }
 
-/// The smallest and the largest served value along each axis.
+/// The smallest and the largest served value of a sweep along each axis.
 type SweepEnds = SmallVec<[(f64, f64); 2]>;
 
-/// The keys that the versions of the head serve.
+/// The keys that the head serves, in all its versions.
 #[derive(Default)]
 struct RemainingKeys<'a> {
-    /// The ends of the sweeps that lose keys, by the hash of the key without its axes; `None` if no such key is served.
+    /// The ends of each sweep that lost keys, by the hash of the key without axes; `None` if no key is served.
     ends: HashMap<u64, Option<SweepEnds>>,
-    /// The number of keys of each slice, in the file that has the most keys of the slice.
+    /// By slice, the number of keys in the file that has the most keys of the slice.
     slices: BTreeMap<SliceName, u64>,
-    /// The number of keys that the changed tables lost, by slice.
+    /// By slice, the number of keys that the changed tables lost.
     removed: BTreeMap<&'a SliceName, u64>,
-    /// The number of keys and the version of the file that has the most keys.
+    /// The number of keys in the file that has the most keys, and the version of this file.
     most: Option<(u64, String)>,
-    /// The points of the sweeps that lose keys.
+    /// The served points of the sweeps that lost keys.
     lines: ServedLines<'a>,
 }
 
 impl Diff {
     /// Finds the keys that no version of the head serves any more, by table, in the order of systems, backends and
-    /// names. The keys of `impossible` rows (row numbers of base tables, by path) are not reported.
+    /// names. `impossible` are row numbers of the base's tables, by path. The keys of these rows are not reported.
     ///
     /// # Errors
     ///
@@ -177,7 +176,7 @@ impl<'a> LosingTables<'a> {
         found.into_values().collect()
     }
 
-    /// Returns the files of the table that the loader reads in the head.
+    /// Returns the files from which the loader reads the table in the head.
     fn versions<'h>(&self, head: State<'h>) -> Vec<&'h TableFile> {
         // A text table replaces a text table only: the loader does not read text if there is a Parquet file.
         let had_parquet = self.changes.iter().any(|(diff, _)| diff.was_parquet());
@@ -193,7 +192,7 @@ impl<'a> LosingTables<'a> {
         files.filter(|file| file.format == Format::Parquet || reads_text).collect()
     }
 
-    /// Returns the keys that these tables served and no version of the head serves; `None` without such keys.
+    /// Returns the keys that the changed tables lost and no version of the head serves; `None` if there are none.
     fn unserved(
         &self,
         base: State<'_>,
@@ -238,7 +237,7 @@ impl<'a> LosingTables<'a> {
         lost
     }
 
-    /// Records axis values and latencies of the lost keys from the base. Removes the keys of `impossible` rows.
+    /// Reads axis values and latencies of `lost` keys from the base. Removes the keys of `impossible` rows.
     fn place_keys(
         &self,
         base: State<'_>,
@@ -331,7 +330,7 @@ impl<'a> LosingTables<'a> {
 }
 
 impl<'a> CurrentFiles<'a> {
-    /// Returns the files from which a changed table's current version is loaded; `None` if none is stated.
+    /// Returns the files of the current version of a changed table; `None` if no current version is stated.
     fn of(shelf: &TableIndex<'a>, state: State<'_>, diff: &TableDiff) -> Option<Self> {
         let version = shelf.slots(&diff.place.system, &diff.place.backend)?.current;
         let spec = state.specs.tables.get(&diff.table)?;
@@ -341,7 +340,7 @@ impl<'a> CurrentFiles<'a> {
     }
 }
 
-/// Extends the ends of a sweep to include a served point.
+/// Extends the ends of a sweep so that they include a served point.
 fn widen(ends: &mut Option<SweepEnds>, point: &[f64]) {
     let ends = ends.get_or_insert_with(|| point.iter().map(|value| (*value, *value)).collect());
     for ((low, high), value) in ends.iter_mut().zip(point) {

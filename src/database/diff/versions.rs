@@ -6,18 +6,18 @@ use crate::database::catalog::{Catalog, VersionDir};
 use crate::database::served::slots;
 use crate::database::state::State;
 
-/// The versions that a change makes selectable or hides, as `system backend version`, sorted.
+/// The versions that a change makes available or hides, each as `system backend version`, sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VersionChanges {
     /// The versions that a query can name only after the change.
     pub selectable: Vec<String>,
-    /// The versions that are hidden after the change: a marker file states that their directory is incomplete, so the
-    /// loader skips it.
+    /// The versions that the loader skips after the change, because a marker file states that their directory is
+    /// incomplete.
     pub hidden: Vec<String>,
 }
 
 impl VersionChanges {
-    /// Compares the versions of two states.
+    /// Compares the versions of base and head.
     pub(crate) fn between(base: State<'_>, head: State<'_>) -> Self {
         let (before, after) = (selectable(base), selectable(head));
         let was_read = listed(base.catalog);
@@ -30,16 +30,16 @@ impl VersionChanges {
         }
     }
 
-    /// Adds the version changes of another root.
+    /// Adds the version changes of another database in the same source.
     pub(super) fn extend(&mut self, other: Self) {
         self.selectable.extend(other.selectable);
         self.hidden.extend(other.hidden);
     }
 }
 
-/// Returns the versions that a query can name: the stated versions of each backend, or all versions that the loader
-/// lists if the database states none. A directory without tables counts, since donors provide all rows of its version.
-/// Library versions do not count, because a system's YAML names them and queries do not.
+/// Returns the versions that a query can name, each as `system backend version`. These are the versions that the
+/// database states, or all versions that the loader lists if it states none. A directory without tables counts, because
+/// other versions can provide its rows. Versions of libraries do not count, because queries do not name them.
 fn selectable(state: State<'_>) -> BTreeSet<String> {
     let State { catalog, specs, .. } = state;
     let slots = specs.query_versions.as_ref().map(|versions| slots(catalog, versions));
@@ -63,7 +63,8 @@ fn selectable(state: State<'_>) -> BTreeSet<String> {
     names
 }
 
-/// Returns each version that has a directory, with true if the loader reads at least one of the version's directories.
+/// Returns the versions that have a directory, each as `system backend version`. The value is true if the loader reads
+/// at least one of the version's directories.
 fn listed(catalog: &Catalog) -> BTreeMap<String, bool> {
     let mut versions = BTreeMap::new();
     for dir in catalog.dirs.values() {

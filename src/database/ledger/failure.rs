@@ -7,11 +7,11 @@ use super::record::{Record, table_of, words};
 use crate::database::coverage::{Cell, CoveredPoints};
 use crate::specs::TableSpec;
 
-/// A case that the collector failed to measure.
+/// A measurement that failed in a collector, or a group of such measurements.
 #[derive(Debug)]
 pub(super) struct CollectorFailure {
     pub backend: String,
-    /// The words of the operation's name, such as mla, context, module.
+    /// The words of the operation's name, such as `mla`, `context` and `module`.
     operation: BTreeSet<String>,
     dtypes: Vec<String>,
     pub case: FailedCases,
@@ -19,7 +19,7 @@ pub(super) struct CollectorFailure {
 }
 
 impl CollectorFailure {
-    /// Parses the failed case of a record; `None` if the record does not identify the case.
+    /// Parses a failure; `None` if the record does not say which measurement failed.
     pub(crate) fn new(record: &Record) -> Option<Self> {
         let module = record.module.as_deref().filter(|m| !m.is_empty())?;
         let (backend, operation) = module.split_once('.')?;
@@ -43,7 +43,7 @@ impl CollectorFailure {
         })
     }
 
-    /// Returns the one of `tables` that the case would have written; `None` if none fits.
+    /// Returns the table into which the failed measurement would have been written; `None` if none of `tables` fits.
     pub(crate) fn table<'t>(&self, tables: &[&'t str]) -> Option<&'t str> {
         table_of(&self.operation, tables)
     }
@@ -61,7 +61,7 @@ impl CollectorFailure {
         }
     }
 
-    /// Returns true if the key contains all dtypes of the failure.
+    /// Returns true if each dtype of the failure is a text in the key.
     fn has_dtypes_of(&self, key: &MissingKey<'_>) -> bool {
         self.dtypes.iter().all(|dtype| key.holds_text(dtype))
     }
@@ -89,8 +89,8 @@ impl<'a> MissingKey<'a> {
         self.cells().any(|cell| values.contains(cell))
     }
 
-    /// Returns true if named parameters describe this key: at least one of them is a part of the key, and all
-    /// parameters that are parts have the key's values.
+    /// Returns true if the parameters of a failed measurement describe this key. At least one parameter must have the
+    /// name of a key part, and all parameters with such a name must have the key's values.
     fn agrees_with_named(&self, named: &BTreeMap<String, Vec<Cell>>) -> bool {
         let mut compared = false;
         for (name, values) in named {
@@ -110,8 +110,8 @@ impl<'a> MissingKey<'a> {
         compared
     }
 
-    /// Returns true if parameters without names describe this key: each plain number of the key is in a
-    /// separate parameter, and the texts agree.
+    /// Returns true if parameters without names describe this key. Each number of the key must be in a separate
+    /// parameter, and no text of the key may contradict the parameters.
     fn agrees_with_values(&self, values: &[Vec<Cell>]) -> bool {
         let numbers = self.plain_numbers();
         !numbers.is_empty()
@@ -119,7 +119,7 @@ impl<'a> MissingKey<'a> {
             && each_has_a_value_of_its_own(&numbers, values)
     }
 
-    /// Returns the numeric values of the key parts that are a plain column, not a formula.
+    /// Returns the numbers of the key parts that are columns. Key parts that are formulas are left out.
     fn plain_numbers(&self) -> Vec<&'a Cell> {
         let with_parts = self.cells().zip(&self.spec.key);
         with_parts
@@ -130,8 +130,8 @@ impl<'a> MissingKey<'a> {
             .collect()
     }
 
-    /// Returns true if no text of the key contradicts the parameters. A part is unrestricted if the
-    /// parameters contain none of its known texts.
+    /// Returns true if no text of the key contradicts the parameters. If the parameters contain any known text of a key
+    /// part, they must contain the key's own text.
     fn texts_agree_with(&self, values: &[Vec<Cell>]) -> bool {
         let named = |text: &Cell| values.iter().flatten().any(|value| value == text);
         self.cells().zip(&self.points.parts).all(|(own, part)| {
@@ -141,8 +141,8 @@ impl<'a> MissingKey<'a> {
     }
 }
 
-/// Returns true if each number can be assigned a separate parameter that contains it. A parameter describes only one
-/// part of the key. Parameters with fewer values are assigned first.
+/// Returns true if each number can be assigned its own parameter that contains this number. No parameter is assigned
+/// twice. Parameters with fewer values are assigned first.
 fn each_has_a_value_of_its_own(numbers: &[&Cell], values: &[Vec<Cell>]) -> bool {
     let mut free: Vec<&Vec<Cell>> = values.iter().collect();
     free.sort_by_key(|v| v.len());

@@ -42,11 +42,11 @@ use crate::base::read::read_text;
 use crate::database::coverage::CoveredPoints;
 use crate::specs::TableSpec;
 
-/// The failures of a collection run.
+/// The measurements that failed in a run of a collector.
 #[derive(Debug, Default)]
 pub struct Ledger {
     failures: Vec<CollectorFailure>,
-    /// The collected versions by backend, if a summary names them.
+    /// The versions that were collected, by backend.
     versions: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -75,12 +75,11 @@ struct SummaryHead {
 }
 
 impl Ledger {
-    /// Reads the ledger in a log directory.
+    /// Reads the ledger in a log directory of a collector.
     ///
     /// # Errors
     ///
-    /// If the directory contains no ledger, since a missing ledger would silently explain nothing, or if one
-    /// of its files cannot be read.
+    /// If the directory contains no ledger, or if one of the ledger's files cannot be read.
     pub fn read(folder: &Path) -> Result<Self> {
         const HINT: &str = "--ledger takes a collector's log directory, with its errors_<module>.json \
                             and collection_summary_<backend>.json";
@@ -101,7 +100,7 @@ impl Ledger {
         Self::parse(&files).map_err(|e| bad(&folder.join(e.file), e.source.to_string()))
     }
 
-    /// Parses the files of a ledger, given by name.
+    /// Parses the files of a ledger. `files` maps file names to texts.
     ///
     /// # Errors
     ///
@@ -145,14 +144,15 @@ impl Ledger {
         self.failures.extend(classified.filter_map(|record| CollectorFailure::new(record)));
     }
 
-    /// Returns true if a failure belongs to the given backend and a collected version.
+    /// Returns true if a failure applies to the given backend and version. `failed` is the backend of the failure. The
+    /// version must have been collected, unless the ledger names no versions.
     fn holds_for(&self, failed: &str, backend: &str, version: &str) -> bool {
         let versions = self.versions.get(failed).filter(|v| !v.is_empty());
         failed == backend && versions.is_none_or(|v| v.contains(version))
     }
 
-    /// Returns the classified failures of a table for a backend and version. A failed operation belongs to the one of
-    /// `tables` whose name consists only of words of the operation's name, and of the largest number of them.
+    /// Returns the failures that apply to a table, a backend and a version. A failed operation belongs to the table
+    /// whose name has the most words, all of which must be words of the operation's name.
     pub fn of(
         &self,
         spec: &TableSpec,
@@ -168,20 +168,21 @@ impl Ledger {
     }
 }
 
-/// Returns `Some(true)` for a backend's summary file, `Some(false)` for a module's error file and `None` for
-/// any other file.
+/// Returns the kind of a ledger's file: `Some(true)` for the summary of a backend, `Some(false)` for the errors of a
+/// module, and `None` for any other file.
 fn is_summary(name: &str) -> Option<bool> {
     let stem = name.strip_suffix(".json")?;
     let summary = stem.starts_with("collection_summary_");
     (summary || stem.starts_with("errors_")).then_some(summary)
 }
 
-/// The classified failures of one table.
+/// The failures of one table that can explain missing keys.
 #[derive(Debug)]
 pub struct Failures<'a>(Vec<&'a CollectorFailure>);
 
 impl<'a> Failures<'a> {
-    /// Returns the error of a failure that explains a missing key; `None` if the key is unexplained.
+    /// Returns the error that explains why a key is missing; `None` if no failure explains it. `at` is the index of the
+    /// key in `points`.
     pub fn explain(&self, spec: &TableSpec, points: &CoveredPoints, at: usize) -> Option<&'a str> {
         let failure: &'a CollectorFailure = self.0.iter().find(|f| f.explains(spec, points, at))?;
         Some(failure.error.as_str())

@@ -6,21 +6,22 @@ use serde_json::Value as Json;
 
 use crate::database::coverage::Cell;
 
-/// The cases of an operation that a failure covers.
+/// The measurements of an operation that a failure covers.
 #[derive(Debug, PartialEq)]
 pub(super) enum FailedCases {
-    /// All cases of the failed operation.
+    /// All measurements of the failed operation.
     Operation,
-    /// All cases of the failed operation that have the dtypes of the failure.
+    /// All measurements of the failed operation with the dtypes of the failure.
     Group,
-    /// One case, by its named parameters. A parameter that is a list has several values.
+    /// One measurement, by the names and values of its parameters. A parameter that is a list has several values.
     Named(BTreeMap<String, Vec<Cell>>),
-    /// One case, by its parameters without names. A parameter that is a list has several values.
+    /// One measurement, by the values of its parameters, which have no names. A parameter that is a list has several
+    /// values.
     Values(Vec<Vec<Cell>>),
 }
 
 impl FailedCases {
-    /// Parses a failure's `task_params`: a text as Python prints it, or JSON. `None` if there are no
+    /// Parses the field `task_params` of a failure: a text as Python prints it, or JSON. `None` if there are no
     /// parameters.
     pub(super) fn parse(params: &Json) -> Option<Self> {
         let mut named = BTreeMap::new();
@@ -75,17 +76,17 @@ fn flatten(value: &Json, take: &mut impl FnMut(Cell)) {
     }
 }
 
-/// A number or a text inside a printed Python value.
+/// A number or a text in a value that Python has printed.
 struct Token<'a> {
-    /// The keyword of the parameter that contains the token; `None` if parameters have no names.
+    /// The name of the parameter that contains the token; `None` if the parameter has no name.
     name: Option<&'a str>,
     cell: Cell,
-    /// The number (from 1) of the nested list that contains the token; `None` outside of nested lists.
+    /// The nested list that contains the token, as a number from 1; `None` outside of nested lists.
     list: Option<usize>,
 }
 
-/// Splits a printed Python value into numbers and texts, each with its keyword: `Case(m=[1, 2], dtype='fp8')`
-/// has 1 and 2 under `m`.
+/// Splits a value that Python has printed into numbers and texts, each with the name of its parameter. For example,
+/// `Case(m=[1, 2], dtype='fp8')` has the numbers 1 and 2 of the parameter `m`.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut scanner = Scanner { rest: text, keyword: None, depth: 0, lists: 0, tokens: Vec::new() };
     while let Some(next) = scanner.rest.chars().next() {
@@ -103,22 +104,24 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '+')
 }
 
-/// A scanner for printed Python values, from left to right. It reaches the end of every text.
+/// A scanner for values that Python has printed, from left to right. It reads every text to the end, even if the text
+/// is malformed.
 struct Scanner<'a> {
-    /// The unread rest of the text.
+    /// The text that is still to be read.
     rest: &'a str,
-    /// The current keyword with its bracket depth; `None` before the first keyword and after a keyword's end.
+    /// The name of the current parameter, with the number of brackets that are open around it; `None` outside of
+    /// parameters with names.
     keyword: Option<(&'a str, usize)>,
     /// The number of open brackets.
     depth: usize,
-    /// The number of nested lists so far: brackets opened inside the outermost one.
+    /// The number of nested lists that have been opened so far. The outermost bracket does not count.
     lists: usize,
     tokens: Vec<Token<'a>>,
 }
 
 impl<'a> Scanner<'a> {
-    /// Reads a quoted text: a dict key if a colon follows, otherwise a value. An unterminated text extends to
-    /// the end.
+    /// Reads a quoted text. The text is a key of a dict if a colon follows, and otherwise a value. A text without a
+    /// closing quote extends to the end.
     fn quoted(&mut self, quote: char) {
         let inner = &self.rest[quote.len_utf8()..];
         let (text, rest) = inner.split_once(quote).unwrap_or((inner, ""));
@@ -129,7 +132,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads a word: a keyword if `=` follows, a type name if `(` follows, otherwise a value.
+    /// Reads an unquoted word. It is the name of a parameter if `=` follows, the name of a type if `(` follows, and
+    /// otherwise a value.
     fn word(&mut self) {
         let end = self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
@@ -141,8 +145,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads a bracket, comma or space. A keyword ends at the next comma at its own depth, or at the bracket
-    /// that closes around it.
+    /// Reads a bracket, comma or space. A parameter with a name ends at the next comma outside of its own brackets, or
+    /// at the bracket that closes around the parameter.
     fn punctuation(&mut self, c: char) {
         match c {
             '(' | '[' | '{' => {

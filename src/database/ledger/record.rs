@@ -28,7 +28,7 @@ pub(super) struct Record {
     pub timestamp: Json,
 }
 
-/// The identity of the case that failed.
+/// The fields that identify a failed measurement.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct CaseIdentity<'a> {
     module: Option<&'a str>,
@@ -36,7 +36,7 @@ pub(super) struct CaseIdentity<'a> {
     task_params: &'a Json,
 }
 
-/// The identity of one failure: one case in one run.
+/// The fields that identify one failure: a measurement in one run.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct FailureIdentity<'a> {
     case: CaseIdentity<'a>,
@@ -45,7 +45,7 @@ pub(super) struct FailureIdentity<'a> {
 }
 
 impl Record {
-    /// Returns the case that failed.
+    /// Returns the fields that identify the failed measurement.
     pub(crate) fn case(&self) -> CaseIdentity<'_> {
         CaseIdentity {
             module: self.module.as_deref(),
@@ -54,13 +54,14 @@ impl Record {
         }
     }
 
-    /// Returns the identity of the failure, which is equal for two records of one failure.
+    /// Returns the fields that identify the failure. They are equal in two records of the same failure.
     pub(crate) fn identity(&self) -> FailureIdentity<'_> {
         let Self { device_id, timestamp, .. } = self;
         FailureIdentity { case: self.case(), device_id, timestamp }
     }
 
-    /// Returns true if the collector determined the class of the failure.
+    /// Returns true if the collector stated why the measurement failed or was skipped, for example by `unexpected` or
+    /// `breaker_skipped`.
     pub(crate) fn is_classified(&self) -> bool {
         let class = self.classification.as_deref().unwrap_or_default().trim();
         !matches!(class, "" | "unclassified" | "unresolved_from_checkpoint")
@@ -77,13 +78,13 @@ impl Record {
     }
 }
 
-/// Splits a name into words: `mla_context_module` has three.
+/// Splits a name into words at `_`, `.` and `-`. For example, `mla_context_module` has three words.
 pub(super) fn words(name: &str) -> BTreeSet<String> {
     name.split(['_', '.', '-']).filter(|w| !w.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns the table that an operation writes. Its name consists only of words of the operation, and of the largest
-/// number of them. `None` if no table has such a name.
+/// Returns the table that an operation writes: the one whose name has the most words, all of which must be words of the
+/// operation's name. `None` if there is no such table.
 pub(super) fn table_of<'t>(operation: &BTreeSet<String>, tables: &[&'t str]) -> Option<&'t str> {
     let words_shared = |table: &&'t str| {
         let words = words(table.trim_end_matches("_perf"));
