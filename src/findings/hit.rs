@@ -8,19 +8,19 @@ use crate::database::served::rows::KeyRows;
 pub enum Hit<'v> {
     /// Rows of a table that the rule matches.
     Rows(RowHits<'v>),
-    /// A finding that is never divided by rows: on a file, on slices, or on the whole database.
+    /// A finding that does not consist of rows, such as one on a file, on slices, or on the whole database.
     Whole(Box<Finding>),
 }
 
 /// All hits that one function of a rule returns.
 pub type Hits<'v> = Vec<Hit<'v>>;
 
-/// Creates the finding for a part of a hit's rows; returns `None` if these rows need no report. If the finding names
-/// no rows, the rows with the worst grade are filled in.
+/// Creates the finding for some of a hit's rows; returns `None` if these rows need no report. If the created finding
+/// does not name its rows, callers name the rows with the worst severity.
 pub(crate) type Describe<'v> = Box<dyn Fn(&HitPart<'_>) -> Option<Finding> + 'v>;
 
-/// Rows of a table that a rule matches. A comparison of two states reports new rows and the others
-/// separately, so the finding is created on demand for a part of the rows.
+/// Rows of a table that a rule matches. New and old rows get separate findings in a comparison of two states.
+/// Therefore, `describe` creates the finding for some of the rows.
 pub struct RowHits<'v> {
     pub(super) file: &'v TableFile,
     pub(super) rows: HitRows,
@@ -31,8 +31,8 @@ pub struct RowHits<'v> {
 pub(super) enum HitRows {
     /// Single rows, in the order of the table.
     Each(Vec<RowHit>),
-    /// Rows that share a key: one entry per key, with all rows of the key. All rows of a key except one are hits. All
-    /// hits have the same severity.
+    /// Rows that share a key: one entry per key, with all rows of the key, and the severity of all hits. One row of
+    /// each key is the original, and all other rows are hits.
     Copies(Vec<KeyRows>, Severity),
 }
 
@@ -50,13 +50,13 @@ pub struct RowHit {
 pub struct HitPart<'p> {
     /// Row numbers, ascending and distinct.
     pub rows: &'p [usize],
-    /// For a hit on rows that share a key: one entry per key of `rows`, with those rows of the key that reports show.
-    /// Empty for other hits.
+    /// For a hit on rows that share a key: one entry per key, with the rows of the key that reports show. Empty for
+    /// other hits.
     pub copies: &'p [KeyRows],
 }
 
 impl HitPart<'_> {
-    /// Returns the rows that a finding shows as examples: the first ones.
+    /// Returns the rows that a finding shows as examples: the first [`EXAMPLES`] rows.
     pub(crate) fn shown(&self) -> &[usize] {
         &self.rows[..self.rows.len().min(EXAMPLES)]
     }
@@ -68,7 +68,7 @@ impl HitPart<'_> {
 }
 
 impl<'v> Hit<'v> {
-    /// The hit's finding if it is an error and not divided by rows; `None` otherwise.
+    /// The finding of a hit without rows ([`Hit::Whole`]) if the finding is an error; `None` otherwise.
     pub(crate) fn error(&self) -> Option<&Finding> {
         match self {
             Self::Whole(finding) => Some(&**finding).filter(|finding| finding.is_error()),
@@ -122,7 +122,7 @@ impl From<Finding> for Hit<'_> {
     }
 }
 
-/// Converts findings that are not divided by rows to hits.
+/// Converts findings that do not consist of rows to hits.
 pub fn wholes<'v>(findings: impl IntoIterator<Item = Finding>) -> Hits<'v> {
     findings.into_iter().map(Hit::from).collect()
 }

@@ -14,7 +14,7 @@ pub struct Sink {
     baselined: u64,
 }
 
-/// Numbers of findings by severity and reason for exclusion.
+/// Numbers of findings: those that count, by severity, and those that do not, by the reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Number of errors.
@@ -61,7 +61,7 @@ impl Sink {
         }
     }
 
-    /// Applies the exceptions of the database's owners; returns descriptions of those past their date.
+    /// Applies the exceptions that the database's owners approved. Returns descriptions of expired exceptions.
     pub(crate) fn excuse(
         &mut self,
         exceptions: &Exceptions,

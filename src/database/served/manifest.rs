@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::base::error::Reason;
 use crate::base::yaml;
 
-/// The kernels whose rows several backends read.
+/// The contents of the reuse manifest: the kernels whose rows several backends share.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ReuseManifest {
     groups: Vec<KernelGroup>,
@@ -28,9 +28,10 @@ struct KernelGroup {
 enum Tier {
     /// Other backends may read the rows.
     Shared,
-    /// Other backends may read the rows; the kernel is the framework's own choice.
+    /// Other backends may read the rows. Unlike [`Tier::Shared`], the framework chooses the kernel itself.
     SharedFallback,
-    /// Other backends may not read the rows. The entry documents which rows must stay absent.
+    /// Other backends may not read the rows. The manifest lists the kernel only to document that its rows must stay
+    /// absent.
     AbsenceLoadBearing,
 }
 

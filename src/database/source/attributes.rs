@@ -45,7 +45,7 @@ impl Attributes {
         is_lfs
     }
 
-    /// Returns the lines of the file in a folder; `folder` is empty or ends in `/`.
+    /// Returns the parsed lines of the `.gitattributes` file in a folder. `folder` is empty or ends in `/`.
     fn lines(&self, folder: &str, read: impl Fn(&str) -> Option<Vec<u8>>) -> Arc<Vec<FilterLine>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let parsed = || {

@@ -153,8 +153,8 @@ fn since_epoch(time: SystemTime) -> (i64, u32) {
     (since.as_secs() as i64, since.subsec_nanos())
 }
 
-/// Returns true if a file's inode and change time are those in the index. This distinguishes it from another file of
-/// the same size and modification time.
+/// Returns true if a file on disk has the inode and change time that git's index recorded. Another file with the same
+/// size and modification time has a different inode or change time.
 #[cfg(unix)]
 fn same_inode(entry: &IndexEntry, now: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;

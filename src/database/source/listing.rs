@@ -21,7 +21,7 @@ const LONGEST_PATH: usize = 4096;
 /// files.
 const MOST_BYTES: usize = 256 << 20;
 
-/// The state of listing a tree.
+/// The progress of listing all files of a git tree.
 pub(super) struct Listing<'r> {
     repo: &'r Repository,
     objects: Odb<'r>,

@@ -5,8 +5,8 @@ use crate::base::error::Error;
 /// The folder of a repository's own rules, waivers and baseline.
 pub const SETTINGS: &str = ".perfdb-gate";
 
-/// The maximal number of files of a source, above that of any perf database. A run that reaches it was given
-/// a wrong folder.
+/// The maximum number of files in a source. No known performance database has as many, so a larger folder was given by
+/// mistake.
 pub(super) const MOST_FILES: usize = 1_000_000;
 
 /// Creates the error of a listing with more than [`MOST_FILES`] files.

@@ -63,14 +63,14 @@ impl CodedColumn {
         self.codes.iter().map(|code| all[*code as usize]).collect()
     }
 
-    /// Returns the smallest and the largest of the distinct numbers; `None` if there are no numbers. They are the
-    /// bounds of the rows' numbers if every distinct number belongs to a row.
+    /// Returns the smallest and the largest of the distinct numbers; `None` if there are none. Distinct numbers that no
+    /// row uses are included.
     pub(crate) fn span(&self) -> Option<[i64; 2]> {
         Some([*self.numbers.iter().min()?, *self.numbers.iter().max()?])
     }
 }
 
-/// Returns the distinct integers of a numbering, which stores them as bit patterns.
+/// Returns the distinct integers in the order of their codes. `numbering` stores integers as bit patterns.
 fn numbers(numbering: Numbering) -> Vec<i64> {
     numbering.into_values().into_iter().map(|bits| bits as i64).collect()
 }

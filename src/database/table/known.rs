@@ -19,8 +19,8 @@ impl TableFile {
         Arc::new(TableSpec::inferred(&self.table, family, &columns))
     }
 
-    /// Decodes the table's `bytes`. In a text table, the spec determines which columns are texts even if
-    /// every cell looks like a number, and which rows are damaged because a cell is not a number.
+    /// Decodes the table's `bytes`. In a text table, the spec determines the types of the columns. A column that the
+    /// spec declares as text stays text, and a row with a text in a numeric column counts as damaged.
     ///
     /// # Errors
     ///

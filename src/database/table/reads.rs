@@ -62,7 +62,8 @@ impl Reads {
     }
 }
 
-/// The inputs that a rule has read so far. Each view of a table records here which columns and facts it returned.
+/// The columns and facts of a table that a rule has read so far. Functions through which a rule reads the table record
+/// here what they return.
 #[derive(Debug)]
 pub(crate) struct ReadsRecord(RefCell<Reads>);
 

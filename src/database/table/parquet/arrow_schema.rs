@@ -8,7 +8,7 @@ use polars_arrow::io::ipc::format::ipc::planus::{self, ReadAsRoot as _};
 use super::errors::{FileError, one_line};
 use crate::database::limits::MOST_COLUMNS;
 
-/// The maximal size of all names and metadata of an unfolded schema in bytes. pandas writes a kilobyte of
+/// The maximum size of all names and metadata of a decoded Arrow schema, in bytes. pandas writes about 1000 bytes of
 /// metadata for ten columns.
 const MOST_BYTES: usize = 4 << 20;
 
@@ -36,8 +36,8 @@ pub(super) fn check(encoded: &str) -> Result<(), FileError> {
     }
 }
 
-/// The numbers of fields and bytes that the rest of an Arrow schema may contain. Each step of the walk returns `None`
-/// if they are used up.
+/// The remaining numbers of fields and bytes that an Arrow schema may contain. Each field of the schema is subtracted.
+/// A function returns `None` if too few are left.
 struct SchemaBudget {
     fields: usize,
     bytes: usize,
