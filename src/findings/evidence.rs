@@ -67,7 +67,7 @@ pub enum Explanation {
         /// Reason stated by the limit.
         reason: String,
     },
-    /// Keys that the collector failed to measure; contains the collector's error.
+    /// The collector failed to measure the keys, with this error.
     Failure(String),
 }
 

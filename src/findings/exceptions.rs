@@ -134,10 +134,9 @@ impl Exceptions {
         })
     }
 
-    /// Lowers findings that an exception excuses to infos, and names the exception in their messages. An exception may
-    /// name a rule of this program; then it excuses findings of this rule. An exception may name a rule of the owners'
-    /// own checks; then it excuses all warnings on its tables, but no errors. Returns descriptions of expired
-    /// exceptions.
+    /// Lowers excused findings to infos, and names the exception in their messages. An exception with a rule of this
+    /// program excuses findings of this rule. An exception with a rule of the owners' own checks excuses all warnings
+    /// on its tables, but no errors. Returns descriptions of expired exceptions.
     pub(crate) fn apply(
         &self,
         findings: &mut [Finding],

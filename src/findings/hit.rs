@@ -8,7 +8,7 @@ use crate::database::served::rows::KeyRows;
 pub enum Hit<'v> {
     /// Rows of a table that the rule matches.
     Rows(RowHits<'v>),
-    /// A finding that does not consist of rows, such as one on a file, on slices, or on the whole database.
+    /// A finding that is not on individual rows, such as one on a file, on slices, or on the whole database.
     Whole(Box<Finding>),
 }
 
@@ -19,8 +19,8 @@ pub type Hits<'v> = Vec<Hit<'v>>;
 /// does not name its rows, callers name the rows with the worst severity.
 pub(crate) type Describe<'v> = Box<dyn Fn(&HitPart<'_>) -> Option<Finding> + 'v>;
 
-/// Rows of a table that a rule matches. New and old rows get separate findings in a comparison of two states.
-/// Therefore, `describe` creates the finding for some of the rows.
+/// Rows of a table that a rule matches. In a comparison of two states, new rows and old rows get separate findings,
+/// which `describe` creates.
 pub struct RowHits<'v> {
     pub(super) file: &'v TableFile,
     pub(super) rows: HitRows,
@@ -68,7 +68,7 @@ impl HitPart<'_> {
 }
 
 impl<'v> Hit<'v> {
-    /// The finding of a hit without rows ([`Hit::Whole`]) if the finding is an error; `None` otherwise.
+    /// The finding of a hit that is not on individual rows, if this finding is an error; `None` otherwise.
     pub(crate) fn error(&self) -> Option<&Finding> {
         match self {
             Self::Whole(finding) => Some(&**finding).filter(|finding| finding.is_error()),
@@ -122,7 +122,7 @@ impl From<Finding> for Hit<'_> {
     }
 }
 
-/// Converts findings that do not consist of rows to hits.
+/// Converts findings that are not on individual rows to hits.
 pub fn wholes<'v>(findings: impl IntoIterator<Item = Finding>) -> Hits<'v> {
     findings.into_iter().map(Hit::from).collect()
 }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::{ComparedRows, Finding, Novelty, RowChange, Severity};
 use crate::database::catalog::Place;
 
-/// What a finding is about: its rule, place, table or file, and slice. It is the same in all layouts of a database.
+/// What a finding is about: its rule, place, table or file, and slice. Does not depend on the layout of the database's
+/// files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Subject(Vec<String>);
 
@@ -48,7 +49,8 @@ impl Subject {
     }
 }
 
-/// The worst severity, the number of rows and the parts of all findings in the base on one subject.
+/// The base's findings on one subject: their worst severity, their largest number of rows, and all affected columns,
+/// donors or slices.
 #[derive(Debug, Default)]
 struct Precedent {
     severity: Option<Severity>,
@@ -68,7 +70,8 @@ impl Precedent {
         self.moved |= moved;
     }
 
-    /// Returns true if a finding of the head has a worse severity, more rows or more parts than the base's findings.
+    /// Returns true if a finding of the head has a worse severity or more rows than the base's findings, or affects a
+    /// column, donor or slice that no finding of the base affects.
     fn is_exceeded_by(&self, finding: &Finding) -> bool {
         self.is_milder_than(finding)
             || finding.all_rows.is_some_and(|rows| rows > self.rows)
@@ -144,8 +147,8 @@ impl BaseFindings {
         base
     }
 
-    /// The novelty of a finding of the head that does not consist of rows. The finding is new if the base lacks the
-    /// finding, or if the base's finding is less severe or has fewer rows or parts.
+    /// The novelty of a finding of the head that is not on individual rows. The finding is new if the base lacks the
+    /// finding, or has it with a milder severity, fewer rows or fewer affected columns, donors or slices.
     pub(crate) fn novelty(&self, finding: &Finding) -> Novelty {
         match self.precedents.get(&Subject::of(finding)) {
             Some(precedent) if !precedent.is_exceeded_by(finding) => {
@@ -159,8 +162,8 @@ impl BaseFindings {
         }
     }
 
-    /// Marks findings of the head on directories and sidecars as moved. Such a finding is moved if the base has the
-    /// same finding in another family, and the head no longer has it in that family.
+    /// Marks findings on directories and sidecars as moved if the base has the finding in one family and the head has
+    /// it only in another family.
     pub(crate) fn mark_moved(&self, head: &mut [Finding]) {
         let still: BTreeSet<Subject> = head.iter().map(Subject::of).collect();
         let gone = self.findings.iter().filter(|base| !still.contains(&base.subject));
@@ -179,9 +182,10 @@ impl BaseFindings {
         }
     }
 
-    /// The findings of the base that are repaired in the head: their rule has no finding on the same rows or, for
-    /// findings that do not name rows, on the same subject. `change` returns how the rows of a table changed, by the
-    /// table's path in the head; `None` if the table cannot be read.
+    /// The findings of the base that are repaired in the head. A finding is repaired if the rule has no finding on the
+    /// same rows in the head. A finding that names no rows is repaired if the rule has no finding on the same subject
+    /// in the head. `change` returns how the rows of a table changed, by the table's path in the head; `None` if the
+    /// table cannot be read.
     pub(crate) fn repaired<'a>(
         self,
         head: &[Finding],

@@ -30,7 +30,8 @@ struct Located<'a> {
     rows: Vec<RowOrigin>,
 }
 
-/// Converts findings on assembled tables to findings on the original files: their paths, line numbers and row numbers.
+/// Changes findings on assembled tables so that their paths, line numbers and row numbers are those of the original
+/// files.
 pub fn locate<'f>(
     findings: impl Iterator<Item = &'f mut Finding>,
     catalog: &Catalog,

@@ -96,7 +96,7 @@ pub struct Finding {
     pub severity: Severity,
     /// Path of the affected file or directory.
     pub path: String,
-    /// Place of the finding's table or directory in the database; `None` if it has no place.
+    /// Place of the affected table or version directory in the database; `None` for a finding on anything else.
     pub place: Option<Place>,
     /// File stem of the affected table; `None` if the finding is not on a table.
     pub table: Option<String>,
@@ -104,8 +104,7 @@ pub struct Finding {
     pub slice: BTreeMap<String, Value>,
     /// Number of affected rows.
     pub rows: u64,
-    /// Number of affected rows, both new and old ones. `None` if the finding does not consist of rows; its `rows` may
-    /// then grow without making it new.
+    /// Number of affected rows, both new and old ones. `None` if the finding is not on individual rows.
     pub all_rows: Option<u64>,
     /// Numbers of the affected rows, from 0. By these rows, a finding of the base is found again in the head.
     pub named_rows: Vec<u32>,
@@ -120,7 +119,7 @@ pub struct Finding {
     pub examples: Vec<Example>,
     /// Name of the person who waived the finding.
     pub waived_by: Option<String>,
-    /// Result of the comparison with the baseline or the base: whether the finding is new.
+    /// Whether the finding is new in comparison with the baseline or the base.
     pub novelty: Novelty,
     /// The kind of data that the finding is about.
     pub domain: Domain,

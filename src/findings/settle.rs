@@ -45,8 +45,8 @@ impl<'v> Hit<'v> {
         }
     }
 
-    /// Returns an error on those rows that the pull request adds or changes, without rows for which `is_hit` is true.
-    /// For a hit without rows, returns the hit's finding if it is an error. `None` without an error.
+    /// Returns the hit's error on rows that the pull request adds or changes. Rows for which `is_hit` is true are left
+    /// out. A hit that is not on individual rows returns its finding if this is an error. `None` without an error.
     pub(crate) fn error_on_new_rows(
         self,
         states: &RowStates<'_>,
@@ -69,7 +69,7 @@ impl<'v> Hit<'v> {
         describe(&part).filter(Finding::is_error)
     }
 
-    /// All rows of the hit with their severities, both new and old rows. Empty for a hit that does not consist of rows.
+    /// All rows of the hit, both new and old, with their severities. Empty for a hit that is not on individual rows.
     pub(crate) fn graded_rows(&self) -> Vec<(usize, Severity)> {
         match self {
             Self::Whole(_) => Vec::new(),
@@ -82,7 +82,7 @@ impl<'v> Hit<'v> {
         }
     }
 
-    /// Converts a hit to up to two findings: one on new rows and one on old rows. A hit that does not consist of rows
+    /// Converts a hit to findings: one on its new rows and one on its old rows. A hit that is not on individual rows
     /// becomes one finding.
     pub(crate) fn settle(self, states: &RowStates<'_>) -> Vec<Finding> {
         let RowHits { rows, describe, .. } = match self {
@@ -118,8 +118,8 @@ impl<'v> Hit<'v> {
 }
 
 /// Returns the errors that a changed table would have under the facts of the base. `hits` are the table's hits under
-/// these facts, and `head` those under the facts of the head. Included are only rows that the pull request adds or
-/// changes and that are not errors in `head`.
+/// the base's facts, and `head` its hits under the head's facts. Rows are included if the pull request adds or changes
+/// them and they are not errors in `head`.
 pub fn excused_errors<'v>(hits: Hits<'v>, head: &Hits<'v>, states: &RowStates<'_>) -> Vec<Finding> {
     let rows = head.iter().flat_map(Hit::graded_rows);
     let errors: BTreeSet<usize> =
@@ -136,8 +136,8 @@ fn split(hits: Vec<RowHit>, states: &RowStates<'_>) -> [RowsOfNovelty; 2] {
 }
 
 /// Divides repeated rows into new ones and old ones. One row of each key is the original and not a repeat: the first
-/// row that the base has, otherwise the key's first row. New repeats are shown with all rows of their key. Old repeats
-/// are shown with the original and other old repeats.
+/// row that the base has, otherwise the key's first row. New repeats are shown with all rows of their key, and old
+/// repeats with the original and the other old repeats of their key.
 fn split_copies(
     copies: Vec<KeyRows>,
     grade: Severity,

@@ -14,7 +14,7 @@ pub struct Sink {
     baselined: u64,
 }
 
-/// Numbers of findings: those that count, by severity, and those that do not, by the reason.
+/// Numbers of findings by severity. Waived findings and those of the baseline or the base are counted separately.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Number of errors.

@@ -11,7 +11,8 @@ use crate::base::expr::{ExprError, Vals};
 use crate::database::table::{Column, Keys, Table, TableScope, lane_ranks, text_hash};
 use crate::specs::{Guard, Serves};
 
-/// Decides which rows the loader reads, and into which of its maps (hash tables from key to latency) each row goes.
+/// Decides which rows the loader reads, and which of the loader's maps (hash tables from key to latency) contain each
+/// row.
 struct Admission<'a> {
     loaded: Option<Vals<'a, bool>>,
     buckets: Vec<Vals<'a, bool>>,
@@ -121,7 +122,7 @@ pub(crate) fn served_rows(
     Ok(rows)
 }
 
-/// The indices of the rows that have one key, in file order. Two are stored without an allocation.
+/// The indices of the rows that have one key, in file order. Up to two indices are stored without an allocation.
 pub(crate) type KeyRows = SmallVec<[usize; 2]>;
 
 /// Returns the rows with repeated keys: one group for each key, with all rows that have this key in the same map of the

@@ -138,9 +138,9 @@ impl<'a> TableIndex<'a> {
         self.slots(system, backend).is_none_or(|slots| slots.versions().any(|v| v == version))
     }
 
-    /// Returns the version of a table that queries read by default. This is the version that the system's YAML names
-    /// (as for libraries such as NCCL). Without a named version, it is the version that the database states as current,
-    /// or the version from which the loader fills it. Without either, it is the newest version.
+    /// Returns the version of a table that queries read by default. The system's YAML may name this version (as for
+    /// libraries such as NCCL). Otherwise, it is the version that the database states as current, or the next older
+    /// version of the table. If nothing is stated, it is the newest version.
     pub(crate) fn current<'s>(
         &'s self,
         system: &str,

@@ -279,9 +279,9 @@ impl Meta {
         found.or_else(|| self.fields.pointer(&path)).unwrap_or(&serde_json::Value::Null)
     }
 
-    /// Returns true if a table's entry explains why the table has `found` rows instead of the stated number. One event
-    /// or all events together have `found` rows, or a comment contains either `found` or the difference between `found`
-    /// and the stated number.
+    /// Returns true if a table's entry explains why the table has `found` rows instead of the stated number. Either
+    /// `found` is the number of rows of one collection event or the sum over all events. Or a comment contains `found`,
+    /// or the number of rows by which `found` exceeds the stated number.
     pub(crate) fn explains(&self, table: &str, found: u64) -> bool {
         let Some(entry) = self.tables.get(table) else { return false };
         let events = entry.collections.iter().filter_map(|event| event.rows);

@@ -20,12 +20,11 @@ pub struct RowOrigin {
     pub is_torn: bool,
 }
 
-/// One file of an assembled table: the file's declaration and its decoded rows.
+/// One file of an assembled table: its decoded rows, and which of them belong to the table.
 struct PartRows<'a> {
     part: &'a Part,
     file: Arc<FileRows>,
-    /// The indices of columns in the assembled table: first of the file's columns in file order, then of the added
-    /// columns.
+    /// Indices of columns in the assembled table: for each column of the file, and after these for each added column.
     columns: Vec<usize>,
 }
 

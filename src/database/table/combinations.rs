@@ -10,8 +10,8 @@ use crate::base::expr::NULL_CODE;
 /// processed.
 const BLOCK: usize = 1024;
 
-/// If the number of possible combinations is at most this many times the number of rows, combinations are numbered in a
-/// list. Otherwise, they are numbered in a hash table.
+/// The limit up to which combinations are numbered in a list, in possible combinations per row. Above the limit, a hash
+/// table is used.
 const LISTED_PER_ROW: usize = 8;
 
 /// Columns of codes whose combinations are numbered. Rows with the same codes in all columns have the same combination.

@@ -11,7 +11,7 @@ pub struct Example {
     pub line: Option<u64>,
     /// The names and values of the row's key, in the loader's order.
     pub key: Vec<(String, Value)>,
-    /// The values that the finding is about, by name, such as the row's measured latency.
+    /// The row's values that the finding is about, by name, such as the measured latency.
     pub values: Vec<(String, Value)>,
 }
 

@@ -31,8 +31,8 @@ pub(crate) fn run_text_hash(text: &str) -> u64 {
 }
 
 /// Combines a hash and a value into a new hash, by the folded multiply of wyhash: the high half of a product is
-/// combined with its low half. Own code, because it runs over whole columns without branches. A changed function would
-/// change which keys are in a sketch.
+/// combined with its low half. This implementation runs over whole columns without branches. A change of the function
+/// would change which keys are in a sketch.
 #[inline]
 pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     let scrambled = value.wrapping_mul(0xa076_1d64_78bd_642f);
@@ -54,8 +54,8 @@ pub(crate) fn part_hash(part: usize, bits: u64) -> u64 {
     mix(part_seed(SEED, part), bits)
 }
 
-/// Returns the FNV-1a hash of a text. The function suits short names. A changed function would change which keys are in
-/// a sketch, and so the findings on large tables.
+/// Returns the FNV-1a hash of a text. The function suits short names. Another function would change which keys are in a
+/// sketch, and so the findings on large tables.
 pub(crate) fn text_hash(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))

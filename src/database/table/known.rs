@@ -19,8 +19,8 @@ impl TableFile {
         Arc::new(TableSpec::inferred(&self.table, family, &columns))
     }
 
-    /// Decodes the table's `bytes`. In a text table, the spec determines the types of the columns. A column that the
-    /// spec declares as text stays text, and a row with a text in a numeric column counts as damaged.
+    /// Decodes the table's `bytes`. In a text table, a column that the spec declares as text stays text, even if every
+    /// cell looks like a number. A row with a text in a numeric column counts as damaged.
     ///
     /// # Errors
     ///

@@ -85,7 +85,7 @@ impl KeyHasher {
     }
 }
 
-/// A key part with what is needed to hash its values. A key's hash is the sum of the hashes of its parts' values.
+/// A key part, prepared for hashing. The hash of a key is the sum of the hashes of its parts' values.
 pub(super) struct HashedPart<'k> {
     /// The seed for the hashes of the part's values.
     seed: u64,

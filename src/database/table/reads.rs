@@ -62,8 +62,7 @@ impl Reads {
     }
 }
 
-/// The columns and facts of a table that a rule has read so far. Functions through which a rule reads the table record
-/// here what they return.
+/// The columns and facts of a table that a rule has read so far. Each read access to the table is recorded here.
 #[derive(Debug)]
 pub(crate) struct ReadsRecord(RefCell<Reads>);
 

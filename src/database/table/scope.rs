@@ -126,10 +126,10 @@ impl Scope for TableScope<'_> {
 /// Dotted name of the system fact that states the GPU's compute capability.
 const CAPABILITY: &str = "gpu.sm_version";
 
-/// Returns each row's rank in the order in which the loader looks for rows; the loader looks for rank 0 first. If
-/// kernels are stored separately, the pinned kernel has rank 0, and the others follow, the kernel with most rows first.
-/// Otherwise, rows in maps that the loader reads last have rank 1, and all other rows 0. `None` if the loader has no
-/// such order.
+/// Returns the rank of each row, from 0. The loader looks for a key first in the rows with rank 0, then with rank 1,
+/// and so on. If kernels are stored separately, each kernel has a rank: 0 for the pinned kernel, then by decreasing
+/// number of rows. Otherwise, rows in maps that the loader reads last have rank 1. `None` if the table has no such
+/// order.
 pub fn lane_ranks(scope: &TableScope<'_>) -> Option<Vec<u32>> {
     let Some(lanes) = scope.spec.lanes.as_ref() else {
         let last = scope.spec.buckets.iter().find(|bucket| bucket.apart.is_some())?;

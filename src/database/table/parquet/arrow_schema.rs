@@ -36,8 +36,8 @@ pub(super) fn check(encoded: &str) -> Result<(), FileError> {
     }
 }
 
-/// The remaining numbers of fields and bytes that an Arrow schema may contain. Each field of the schema is subtracted.
-/// A function returns `None` if too few are left.
+/// The numbers of fields and bytes that an Arrow schema may still contain while it is checked. The schema is refused if
+/// one of the numbers is exceeded.
 struct SchemaBudget {
     fields: usize,
     bytes: usize,

@@ -16,8 +16,8 @@ use super::walk::{PageWalk, size};
 use super::{Chunk, ChunkGroup, ColumnError, ColumnResult, FileError};
 use crate::database::limits::MOST_FOOTER;
 
-/// The fields of a column's metadata that identify the column. Some writers repeat a column's metadata outside of the
-/// footer; in such a copy, these fields must be equal.
+/// The fields of a column's metadata that every copy of the metadata must repeat unchanged. Some writers store copies
+/// outside of the footer.
 type MetadataFacts<'a> = (i32, i32, &'a [String], [i64; 4], [Option<i64>; 2]);
 
 /// Refuses a file in which two stated ranges of bytes (pages, indexes or filters) overlap, or in which bytes before the
