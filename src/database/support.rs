@@ -35,7 +35,7 @@ pub struct Claim {
     pub silicon: bool,
 }
 
-/// A line in the format of the CSV file.
+/// A line of a support matrix, with the columns of the CSV file.
 #[derive(Deserialize)]
 struct MatrixLine {
     #[serde(rename = "HuggingFaceID")]

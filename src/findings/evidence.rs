@@ -18,7 +18,7 @@ pub struct Evidence {
     pub line: Option<u64>,
     /// The affected slices.
     pub slices: Vec<SliceEvidence>,
-    /// Missing keys with an explanation.
+    /// Numbers of missing keys, each with the reason why these keys are missing.
     pub explained: Vec<Explained>,
     /// Effect on predictions of the default models; `None` if they were not predicted.
     pub models: Option<ModelReach>,
@@ -48,7 +48,7 @@ pub struct SliceEvidence {
     pub figure: (Cow<'static, str>, Value),
 }
 
-/// Missing keys with an explanation.
+/// A number of missing keys, with the reason why these keys are missing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
     /// The explanation of the missing keys.

@@ -110,8 +110,8 @@ impl Exceptions {
         all
     }
 
-    /// Adds the list of expected losses (`misses`, CSV). The list is ignored unless `manifest` (JSON) has its
-    /// digest and enables it.
+    /// Adds the list of expected losses (`misses`, CSV). The list is ignored unless `manifest` (JSON) states the list's
+    /// digest and enables the list.
     pub(crate) fn add_expected_losses(&mut self, manifest: &str, misses: &str) {
         let signed = serde_json::from_str::<MissManifest>(manifest).is_ok_and(|manifest| {
             manifest.csv_sha256 == sha256(misses.as_bytes()) && manifest.expected_failure_enabled

@@ -76,7 +76,7 @@ impl<'v> Hit<'v> {
         }
     }
 
-    /// Creates a hit on rows of the same grade; `None` without rows.
+    /// Creates a hit on rows with the same severity; `None` without rows.
     pub(crate) fn rows(
         file: &'v TableFile,
         rows: impl IntoIterator<Item = usize>,
@@ -86,8 +86,8 @@ impl<'v> Hit<'v> {
         Self::graded(file, rows.into_iter().map(|row| RowHit { row, grade }), describe)
     }
 
-    /// Creates a hit on individually graded rows; `None` without rows. If a row has two grades, the
-    /// worse one counts.
+    /// Creates a hit on rows, each with its own severity; `None` without rows. If a row has two severities, the worse
+    /// one counts.
     pub(crate) fn graded(
         file: &'v TableFile,
         rows: impl IntoIterator<Item = RowHit>,

@@ -61,7 +61,7 @@ struct Precedent {
 }
 
 impl Precedent {
-    /// Adds a finding of the base. `moved` is true if the finding was at another path.
+    /// Adds a finding of the base. `moved` is true if the finding's file has another path in the head.
     fn add(&mut self, finding: &Finding, moved: bool) {
         let worst = self.severity.map_or(finding.severity, |s| s.min(finding.severity));
         self.severity = Some(worst);

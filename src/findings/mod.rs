@@ -174,13 +174,13 @@ impl Finding {
         self
     }
 
-    /// Sets the numbers of the affected rows.
+    /// Sets which rows are affected, by row number.
     pub fn naming(mut self, rows: impl IntoIterator<Item = usize>) -> Self {
         self.named_rows = rows.into_iter().map(|row| row as u32).collect();
         self
     }
 
-    /// Adds parts other than rows, such as columns or donors.
+    /// Adds affected columns, donor tables or slices.
     pub fn parts(mut self, parts: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.parts.extend(parts.into_iter().map(Into::into));
         self

@@ -42,7 +42,7 @@ impl Sink {
         self.findings.retain(is_kept);
     }
 
-    /// Calls `say` on every finding, which may change the finding.
+    /// Calls `say` on every finding; `say` may change the finding.
     pub(crate) fn for_each_mut(&mut self, say: impl FnMut(&mut Finding)) {
         self.findings.iter_mut().for_each(say);
     }

@@ -22,13 +22,13 @@ struct KernelGroup {
     frameworks: Vec<String>,
 }
 
-/// The rule for other backends' use of a kernel's rows.
+/// States whether other backends may read the rows of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Tier {
     /// Other backends may read the rows.
     Shared,
-    /// Other backends may read the rows. Unlike [`Tier::Shared`], the framework chooses the kernel itself.
+    /// Other backends may read the rows. The framework itself chooses this kernel.
     SharedFallback,
     /// Other backends may not read the rows. The manifest lists the kernel only to document that its rows must stay
     /// absent.

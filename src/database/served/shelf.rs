@@ -253,8 +253,8 @@ impl<'a> Served<'a> {
         this
     }
 
-    /// Returns the own file and the donors' files. Earlier versions are left out, because the collector may have
-    /// dropped their rows on purpose.
+    /// Returns the version's own file and the files of its donors. Files of earlier versions are left out, because the
+    /// collector may have dropped their rows on purpose.
     pub(crate) fn fresh(&self) -> impl Iterator<Item = &'a TableFile> {
         self.own.iter().chain(&self.donors).copied()
     }

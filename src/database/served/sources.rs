@@ -30,7 +30,7 @@ pub(crate) enum Channel {
     Declared,
     /// The file of an earlier version of the backend.
     Earlier,
-    /// The file of another backend, by the reuse manifest.
+    /// A file of another backend, which shares rows by the reuse manifest.
     OtherBackend,
 }
 
@@ -219,7 +219,7 @@ pub(super) fn peers_around<'s, 'a>(
     before
 }
 
-/// The kinship of a table and its peers on other systems.
+/// How a table and its peers on other systems are related.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SystemKinship {
     /// The systems have the same GPU generation.

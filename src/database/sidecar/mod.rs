@@ -56,7 +56,7 @@ pub struct Meta {
     /// The schema version: 1, or 2 if tables list their collection events.
     #[schemars(extend("enum" = [1, 2]))]
     pub schema_version: i64,
-    /// The kind of origin: legacy, collected or local.
+    /// How the tables originated: `legacy`, `collected` or `local`.
     #[serde(default)]
     pub provenance: Option<String>,
     /// The framework that was measured.
@@ -66,7 +66,7 @@ pub struct Meta {
     /// For each table, the numbers in comments of the sidecar. A comment may state the number of appended rows.
     #[serde(skip)]
     commented: BTreeMap<String, BTreeSet<u64>>,
-    /// All fields as written.
+    /// All fields of the file as written.
     #[serde(skip)]
     pub fields: serde_json::Value,
 }
@@ -139,7 +139,7 @@ pub struct CollectionEvent {
     /// The status of the collection run: `complete` or `partial`.
     #[schemars(extend("enum" = ["complete", "partial"]))]
     pub status: String,
-    /// The number of measured rows; a later event may have replaced some.
+    /// The number of rows that the collection run measured. A later run may have replaced some of these rows.
     #[serde(default)]
     pub rows: Option<u64>,
     /// The digest of the list of cases (sets of parameters) that the collector ran.
@@ -291,8 +291,8 @@ impl Meta {
     }
 }
 
-/// Returns the numbers in the comments of a sidecar, by table. A comment belongs to a table if it is inside
-/// the table's entry or before its name. Comments at the end of the file belong to all tables.
+/// Returns the numbers in the comments of a sidecar, by table. A comment belongs to a table if it is inside the table's
+/// entry or before the table's name. Comments at the end of the file belong to all tables.
 fn commented(text: &str, tables: &BTreeMap<String, TableMeta>) -> BTreeMap<String, BTreeSet<u64>> {
     let mut found: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
     let mut pending: BTreeSet<u64> = BTreeSet::new();

@@ -88,7 +88,7 @@ impl Assembly {
         Ok(parts.iter().enumerate().flat_map(of_part).collect())
     }
 
-    /// Returns the number of a row in its file, from 0. A text table has a header before its first row.
+    /// Returns the index of a row in its file, from 0. The header line of a text file is not counted.
     pub(crate) fn row_in_file(&self, origin: RowOrigin) -> u64 {
         let before = match self.dialect {
             Dialect::Csv { .. } => 2,

@@ -22,7 +22,7 @@ struct FilterLine {
     glob: GlobMatcher,
     /// True if the pattern matches the file's name in any folder.
     of_name: bool,
-    /// True if the filter is `lfs`; false if it is another one or unset.
+    /// True if the line sets the filter to `lfs`; false for any other filter or none.
     is_lfs: bool,
 }
 

@@ -15,7 +15,7 @@ pub struct Entry {
     pub path: String,
     /// The kind of file, with the location of its contents.
     pub kind: EntryKind,
-    /// The size in bytes; 0 if listing does not determine it.
+    /// The size in bytes; 0 if the size is unknown when files are listed.
     pub size: u64,
 }
 
@@ -72,7 +72,7 @@ pub enum EntryKind {
     Link(String),
     /// A git submodule, by the commit that it names. Its files belong to another repository.
     Submodule(git2::Oid),
-    /// A table that is assembled from rows of files. No source lists such an entry; a layout declares it.
+    /// A table that is assembled from rows of files. A layout file declares this entry; it is not a file of the source.
     Assembled(Arc<Assembly>),
     /// An entry that cannot be read as a file, with the reason.
     Broken(String),

@@ -248,7 +248,7 @@ impl FileRows {
         Ok(())
     }
 
-    /// Adds a JSON object as a row, with the cells of the objects `above` it.
+    /// Adds a JSON object as a row. The row also gets the fields of the objects `above`, which contain the object.
     fn add_json(
         &mut self,
         path: &str,
@@ -317,7 +317,7 @@ impl FileRows {
     }
 }
 
-/// Creates the error of a table that is larger than any known one.
+/// Creates the error of a table that exceeds the size limit.
 pub(super) fn too_large(what: impl Display) -> ReadError {
     let (cells, bytes) = (MOST_CELLS / 1_000_000, MOST_BYTES >> 20);
     unreadable(what, format!("a table has at most {cells} M cells and {bytes} MiB of text"))

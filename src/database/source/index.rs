@@ -13,7 +13,7 @@ use super::{Entry, EntryKind, lfs, named_like_a_table};
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
 
-/// The index of a work tree; empty outside of a repository.
+/// The git index of a work tree; empty outside of a repository.
 #[derive(Default)]
 pub(super) struct Index {
     files: BTreeMap<Vec<u8>, IndexEntry>,
@@ -24,7 +24,7 @@ pub(super) struct Index {
     /// The time when the index was written, in seconds and nanoseconds. Files modified at that time or later
     /// may differ from the index unnoticed.
     written: (i64, u32),
-    /// The repository; `None` outside of one. A handle must not be used by several threads at once.
+    /// The repository; `None` outside of a repository. A handle must not be used by several threads at once.
     repo: Option<Mutex<Repository>>,
 }
 

@@ -89,7 +89,7 @@ pub(super) fn merge_base(repo: &Repository, reference: &str, head: git2::Oid) ->
     repo.merge_base(base, head).map_err(|e| error(e.message()))
 }
 
-/// Returns the old and new paths in a diff, sorted and without duplicates.
+/// Returns the old and new paths of all files in a diff, sorted and without duplicates.
 pub(super) fn touched(diff: &git2::Diff<'_>) -> Vec<String> {
     let mut paths: Vec<String> = diff
         .deltas()

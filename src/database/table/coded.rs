@@ -25,8 +25,8 @@ impl CodedColumn {
         Self { codes, numbers: numbers(numbering) }
     }
 
-    /// Merges row groups, each with indices into a dictionary that may contain duplicates. `None` if an index
-    /// is outside of its dictionary.
+    /// Creates a column from row groups. Each group has one index per row, into a dictionary of the group that may
+    /// contain duplicates. `None` if an index is outside of its dictionary.
     pub(crate) fn of_groups(mut groups: Vec<(Vec<u32>, Vec<i64>)>) -> Option<Self> {
         let is_beyond = |(indices, dictionary): &(Vec<u32>, Vec<i64>)| {
             let most = indices.iter().fold(0, |most, index| most.max(*index));

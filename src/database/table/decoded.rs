@@ -66,7 +66,7 @@ impl Table {
 /// The storage format of a file's columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredAs {
-    /// The codecs of all columns.
+    /// The compression codecs of all columns.
     pub codecs: BTreeSet<Codec>,
     /// The type of each column by name, in file order.
     pub types: Vec<(String, StoredType)>,

@@ -29,8 +29,8 @@ impl TableFile {
         self.decode_of(specs, bytes, Wanted::All)
     }
 
-    /// Decodes the `wanted` columns of a Parquet file, without decompressing the others, so that damage in
-    /// them is not noticed. A text table is decoded completely.
+    /// Decodes only the `wanted` columns of a Parquet file. Damage in other columns is not noticed. A text table is
+    /// decoded completely.
     ///
     /// # Errors
     ///

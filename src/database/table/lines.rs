@@ -55,7 +55,7 @@ impl RowLines {
         Self(runs)
     }
 
-    /// Returns the place of a row for people: `line 4` of a text table, else `row 2`.
+    /// Returns a row's position as a text for messages: `line 4` of a text table, otherwise `row 2`.
     pub(crate) fn place(&self, row: usize) -> String {
         self.line(row).map_or_else(|| format!("row {row}"), |line| format!("line {line}"))
     }

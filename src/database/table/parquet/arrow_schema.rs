@@ -102,5 +102,5 @@ impl SchemaBudget {
     }
 }
 
-/// The metadata of a field or schema.
+/// The metadata of a field or of a whole schema, as pairs of key and value.
 type Notes<'a> = planus::Vector<'a, planus::Result<ipc::KeyValueRef<'a>>>;

@@ -128,7 +128,7 @@ impl<'a> BoundedPages<'a> {
     }
 }
 
-/// The state of reading a column's pages.
+/// The pages of a column that were read so far.
 struct ColumnPages<'a> {
     leaf: &'a Descriptor,
     /// The number of values read so far, including nulls.
