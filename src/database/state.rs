@@ -9,7 +9,8 @@ use crate::database::source::Source;
 use crate::database::table::{Table, TableFault, Wanted};
 use crate::specs::Specs;
 
-/// A state of a database: its files and the facts that it states.
+/// One version of a whole database, such as the base or the head of a pull request: its files, and the facts that the
+/// files declare.
 #[derive(Clone, Copy)]
 pub struct State<'a> {
     /// The source of the files' bytes.
@@ -70,8 +71,8 @@ impl ReadState {
         Self { catalog, facts, specs }
     }
 
-    /// Combines the files of `head` with the facts, systems and declared reuse of `base`. Systems that exist
-    /// only in the head keep the head's YAML.
+    /// Combines the files of `head` with the facts, systems and `reuse.yaml` declarations of `base`. A system that only
+    /// the head has keeps its YAML from the head.
     pub(crate) fn excused(base: State<'_>, head: State<'_>) -> Self {
         let mut catalog = head.catalog.clone();
         for (name, system) in &mut catalog.systems {

@@ -10,7 +10,7 @@ use crate::base::words::names;
 use crate::database::catalog::Catalog;
 use crate::database::source::{Entry, NOT_FETCHED, Source, pointer};
 
-/// The support matrices by system, each with its file; an error if the matrix cannot be read.
+/// For each system, the file of the support matrix, and either the parsed matrix or the reason why it cannot be read.
 pub(crate) type Matrices = BTreeMap<String, (Entry, Result<Matrix, Reason>)>;
 
 /// The support matrix of a system.
@@ -31,11 +31,11 @@ pub struct Claim {
     pub backend: String,
     /// The backend's version.
     pub version: String,
-    /// True if the model can be planned from measured rows alone.
+    /// True if predictions for the model need only measured rows and no estimated ones.
     pub silicon: bool,
 }
 
-/// A line in the format of the CSV file.
+/// A line of a support matrix, with the columns of the CSV file.
 #[derive(Deserialize)]
 struct MatrixLine {
     #[serde(rename = "HuggingFaceID")]
@@ -52,8 +52,8 @@ struct MatrixLine {
     status: String,
     #[serde(rename = "Command", default)]
     command: String,
-    /// The source of the rows, such as `silicon`. Older matrices lack this column; the command of their lines shows the
-    /// source.
+    /// The origin of the latencies, such as `silicon` for measured ones. Older matrices lack this column and state the
+    /// origin in the command.
     #[serde(rename = "Source", default)]
     source: Option<String>,
 }

@@ -10,7 +10,7 @@ use crate::base::error::{Error, Reason, Result};
 use crate::base::read::read_text;
 use crate::findings::{Finding, Severity};
 
-/// Frozen findings by fingerprint.
+/// The findings that a baseline file lists, by fingerprint. They are known, so reports do not count them as new.
 #[derive(Debug, Default, PartialEq)]
 pub struct Baseline {
     known: BTreeMap<String, FrozenFinding>,

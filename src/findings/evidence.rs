@@ -6,19 +6,19 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-/// The values behind a finding's message, shown as one map in reports. Values that other code of this program reads
-/// have typed fields. All other values exist for reports and for conditions of waivers.
+/// The values behind a finding's message. Reports show all of them as one map. Values that this program's own code
+/// reads have a field of their own. Other values are only for reports and for conditions of waivers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
     /// Path of the table that the finding's table copies.
     pub other: Option<String>,
-    /// Path of the reference table that differs most from the worst row.
+    /// Path of a reference table that shows the deviation of the finding's worst rows.
     pub reference: Option<String>,
     /// Line of a text file, from 1.
     pub line: Option<u64>,
     /// The affected slices.
     pub slices: Vec<SliceEvidence>,
-    /// Missing keys with an explanation.
+    /// Numbers of missing keys, each with the reason why these keys are missing.
     pub explained: Vec<Explained>,
     /// Effect on predictions of the default models; `None` if they were not predicted.
     pub models: Option<ModelReach>,
@@ -28,13 +28,14 @@ pub struct Evidence {
 /// Effect of a finding on predictions of the default models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelReach {
-    /// Absolute change in ms of the time of one step of a default model, caused by the finding's table. The step is the
-    /// one with the largest relative change.
+    /// Change in ms, without sign, that the finding's table causes in one predicted step of a default model. Of all
+    /// steps, the one with the largest relative change is chosen.
     pub moves_ms: f64,
-    /// The text `its table moves STEP by PERCENT` on the step with the largest relative change; `None` if the change is
-    /// too small to mention.
+    /// A text such as `its table moves STEP by 12 %`, for the predicted step with the largest relative change. `None`
+    /// if the change is too small to mention.
     pub moves: Option<String>,
-    /// Number of predicted steps that the planner can no longer answer because of the table.
+    /// Number of steps that the planner could predict before the change, but can no longer predict because of the
+    /// table.
     pub loses: usize,
 }
 
@@ -43,11 +44,11 @@ pub struct ModelReach {
 pub struct SliceEvidence {
     /// The key's text values that all rows of the slice have, by column.
     pub slice: BTreeMap<String, String>,
-    /// Name and value of the evidence that shows the slice's defect.
+    /// Name and value of a measure of the slice's defect, such as the number of deviating points.
     pub figure: (Cow<'static, str>, Value),
 }
 
-/// Missing keys with an explanation.
+/// A number of missing keys, with the reason why these keys are missing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
     /// The explanation of the missing keys.
@@ -66,12 +67,12 @@ pub enum Explanation {
         /// Reason stated by the limit.
         reason: String,
     },
-    /// The error of a classified failure.
+    /// The collector failed to measure the keys, with this error.
     Failure(String),
 }
 
 impl Explanation {
-    /// The stated reason of a limit, or the name of the ledger for a failure.
+    /// The reason that `rules/limits.yaml` states for a limit, or the name of the failure ledger.
     pub(crate) fn reason(&self) -> &str {
         match self {
             Self::Limit { reason, .. } => reason,

@@ -28,8 +28,8 @@ use crate::base::error::Reason;
 /// Path of the exceptions file, relative to the repository root.
 pub const PATH: &str = "collector/evidence_exceptions.yaml";
 
-/// Path of the list of expected losses, relative to the repository root and without the file extension: `.csv` is the
-/// list, `.json` its manifest.
+/// Path of the list of predictions that the owners expect to lose, relative to the repository root and without
+/// extension. The list is a `.csv` file, its manifest a `.json` file.
 pub const MISSES: &str = "tools/prediction_regression_gate/expected_data_misses";
 
 /// The exceptions that the owners of a repository approved, and the predictions that they expect to lose.
@@ -56,7 +56,7 @@ struct Exception {
 /// A model's prediction that the owners expect to lose.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 struct ExpectedMiss {
-    /// Name of the file with the predictions, by system, backend and version: `h200_sxm/vllm/0.24.0.csv`.
+    /// Path of the file with the predictions for a system, backend and version: `h200_sxm/vllm/0.24.0.csv`.
     combo: String,
     model: String,
 }
@@ -110,8 +110,8 @@ impl Exceptions {
         all
     }
 
-    /// Adds the list of expected losses (`misses`, CSV). The list is ignored unless `manifest` (JSON) has its
-    /// digest and enables it.
+    /// Adds the list of expected losses (`misses`, CSV). The list is ignored unless `manifest` (JSON) states the list's
+    /// digest and enables the list.
     pub(crate) fn add_expected_losses(&mut self, manifest: &str, misses: &str) {
         let signed = serde_json::from_str::<MissManifest>(manifest).is_ok_and(|manifest| {
             manifest.csv_sha256 == sha256(misses.as_bytes()) && manifest.expected_failure_enabled
@@ -134,10 +134,9 @@ impl Exceptions {
         })
     }
 
-    /// Lowers excused findings to infos whose messages name the exception. An exception for a rule of this program
-    /// excuses that rule's findings. An exception for a rule of the owners excuses all warnings on its tables. It does
-    /// not excuse errors, since the owners' rules do not cover contradictions. Returns descriptions of expired
-    /// exceptions.
+    /// Lowers excused findings to infos, and names the exception in their messages. An exception with a rule of this
+    /// program excuses findings of this rule. An exception with a rule of the owners' own checks excuses all warnings
+    /// on its tables, but no errors. Returns descriptions of expired exceptions.
     pub(crate) fn apply(
         &self,
         findings: &mut [Finding],

@@ -8,19 +8,19 @@ use crate::database::served::rows::KeyRows;
 pub enum Hit<'v> {
     /// Rows of a table that the rule matches.
     Rows(RowHits<'v>),
-    /// A finding that is never divided by rows: on a file, on slices, or on the whole database.
+    /// A finding that is not on individual rows, such as one on a file, on slices, or on the whole database.
     Whole(Box<Finding>),
 }
 
 /// All hits that one function of a rule returns.
 pub type Hits<'v> = Vec<Hit<'v>>;
 
-/// Creates the finding for a part of a hit's rows; returns `None` if these rows need no report. If the finding names
-/// no rows, the rows with the worst grade are filled in.
+/// Creates the finding for some of a hit's rows; returns `None` if these rows need no report. If the created finding
+/// does not name its rows, callers name the rows with the worst severity.
 pub(crate) type Describe<'v> = Box<dyn Fn(&HitPart<'_>) -> Option<Finding> + 'v>;
 
-/// Rows of a table that a rule matches. A comparison of two states reports new rows and the others
-/// separately, so the finding is created on demand for a part of the rows.
+/// Rows of a table that a rule matches. In a comparison of two states, new rows and old rows get separate findings,
+/// which `describe` creates.
 pub struct RowHits<'v> {
     pub(super) file: &'v TableFile,
     pub(super) rows: HitRows,
@@ -31,8 +31,8 @@ pub struct RowHits<'v> {
 pub(super) enum HitRows {
     /// Single rows, in the order of the table.
     Each(Vec<RowHit>),
-    /// Rows that share a key: one entry per key, with all rows of the key. All rows of a key except one are hits. All
-    /// hits have the same severity.
+    /// Rows that share a key: one entry per key, with all rows of the key, and the severity of all hits. One row of
+    /// each key is the original, and all other rows are hits.
     Copies(Vec<KeyRows>, Severity),
 }
 
@@ -50,13 +50,13 @@ pub struct RowHit {
 pub struct HitPart<'p> {
     /// Row numbers, ascending and distinct.
     pub rows: &'p [usize],
-    /// For a hit on rows that share a key: one entry per key of `rows`, with those rows of the key that reports show.
-    /// Empty for other hits.
+    /// For a hit on rows that share a key: one entry per key, with the rows of the key that reports show. Empty for
+    /// other hits.
     pub copies: &'p [KeyRows],
 }
 
 impl HitPart<'_> {
-    /// Returns the rows that a finding shows as examples: the first ones.
+    /// Returns the rows that a finding shows as examples: the first [`EXAMPLES`] rows.
     pub(crate) fn shown(&self) -> &[usize] {
         &self.rows[..self.rows.len().min(EXAMPLES)]
     }
@@ -68,7 +68,7 @@ impl HitPart<'_> {
 }
 
 impl<'v> Hit<'v> {
-    /// The hit's finding if it is an error and not divided by rows; `None` otherwise.
+    /// The finding of a hit that is not on individual rows, if this finding is an error; `None` otherwise.
     pub(crate) fn error(&self) -> Option<&Finding> {
         match self {
             Self::Whole(finding) => Some(&**finding).filter(|finding| finding.is_error()),
@@ -76,7 +76,7 @@ impl<'v> Hit<'v> {
         }
     }
 
-    /// Creates a hit on rows of the same grade; `None` without rows.
+    /// Creates a hit on rows with the same severity; `None` without rows.
     pub(crate) fn rows(
         file: &'v TableFile,
         rows: impl IntoIterator<Item = usize>,
@@ -86,8 +86,8 @@ impl<'v> Hit<'v> {
         Self::graded(file, rows.into_iter().map(|row| RowHit { row, grade }), describe)
     }
 
-    /// Creates a hit on individually graded rows; `None` without rows. If a row has two grades, the
-    /// worse one counts.
+    /// Creates a hit on rows, each with its own severity; `None` without rows. If a row has two severities, the worse
+    /// one counts.
     pub(crate) fn graded(
         file: &'v TableFile,
         rows: impl IntoIterator<Item = RowHit>,
@@ -122,7 +122,7 @@ impl From<Finding> for Hit<'_> {
     }
 }
 
-/// Converts findings that are not divided by rows to hits.
+/// Converts findings that are not on individual rows to hits.
 pub fn wholes<'v>(findings: impl IntoIterator<Item = Finding>) -> Hits<'v> {
     findings.into_iter().map(Hit::from).collect()
 }

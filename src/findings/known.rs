@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::{ComparedRows, Finding, Novelty, RowChange, Severity};
 use crate::database::catalog::Place;
 
-/// The subject of a finding, independent of the layout: rule, place, table or file, and slice.
+/// What a finding is about: its rule, place, table or file, and slice. Does not depend on the layout of the database's
+/// files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Subject(Vec<String>);
 
@@ -17,7 +18,8 @@ impl Subject {
         Self::at(finding, place, finding.table.as_deref(), family)
     }
 
-    /// The subject of a finding on a directory or file, independent of the family.
+    /// The subject of a finding on a directory or file, without the family. Findings in different families thus have
+    /// equal subjects.
     fn in_any_family(finding: &Finding) -> Self {
         Self::at(finding, finding.place.as_ref(), finding.table.as_deref(), "")
     }
@@ -47,18 +49,19 @@ impl Subject {
     }
 }
 
-/// The base's findings on one subject.
+/// The base's findings on one subject: their worst severity, their largest number of rows, and all affected columns,
+/// donors or slices.
 #[derive(Debug, Default)]
 struct Precedent {
     severity: Option<Severity>,
     rows: u64,
     parts: BTreeSet<String>,
-    /// True if one of the findings was at another path.
+    /// True if one of the base's findings is on a file that the head has at another path.
     moved: bool,
 }
 
 impl Precedent {
-    /// Adds a finding of the base. `moved` is true if the finding was at another path.
+    /// Adds a finding of the base. `moved` is true if the finding's file has another path in the head.
     fn add(&mut self, finding: &Finding, moved: bool) {
         let worst = self.severity.map_or(finding.severity, |s| s.min(finding.severity));
         self.severity = Some(worst);
@@ -67,7 +70,8 @@ impl Precedent {
         self.moved |= moved;
     }
 
-    /// Returns true if the head's finding is worse or larger than the base's findings.
+    /// Returns true if a finding of the head has a worse severity or more rows than the base's findings, or affects a
+    /// column, donor or slice that no finding of the base affects.
     fn is_exceeded_by(&self, finding: &Finding) -> bool {
         self.is_milder_than(finding)
             || finding.all_rows.is_some_and(|rows| rows > self.rows)
@@ -115,7 +119,7 @@ struct BaseFinding {
     path: Option<String>,
 }
 
-/// Collects findings on files that have the same paths in both states.
+/// Collects findings of the base whose files have the same paths in the head.
 impl FromIterator<Finding> for BaseFindings {
     fn from_iter<I: IntoIterator<Item = Finding>>(findings: I) -> Self {
         Self::new(findings.into_iter().collect(), |_| None)
@@ -143,8 +147,8 @@ impl BaseFindings {
         base
     }
 
-    /// The novelty of a head's finding that is not divided by rows: new if the base lacks the finding, or if it is
-    /// larger or more severe than in the base.
+    /// The novelty of a finding of the head that is not on individual rows. The finding is new if the base lacks the
+    /// finding, or has it with a milder severity, fewer rows or fewer affected columns, donors or slices.
     pub(crate) fn novelty(&self, finding: &Finding) -> Novelty {
         match self.precedents.get(&Subject::of(finding)) {
             Some(precedent) if !precedent.is_exceeded_by(finding) => {
@@ -158,8 +162,8 @@ impl BaseFindings {
         }
     }
 
-    /// Marks findings on directories and sidecars as moved if the base has them in another family and
-    /// the head no longer has them there.
+    /// Marks findings on directories and sidecars as moved if the base has the finding in one family and the head has
+    /// it only in another family.
     pub(crate) fn mark_moved(&self, head: &mut [Finding]) {
         let still: BTreeSet<Subject> = head.iter().map(Subject::of).collect();
         let gone = self.findings.iter().filter(|base| !still.contains(&base.subject));
@@ -178,9 +182,10 @@ impl BaseFindings {
         }
     }
 
-    /// The findings of the base that the head no longer has. A finding is repaired if its rule has no finding on the
-    /// same rows or, if no rows are named, on the same subject. `change` returns how the rows of a table of the head
-    /// changed, `None` for a table that cannot be read.
+    /// The findings of the base that are repaired in the head. A finding is repaired if the rule has no finding on the
+    /// same rows in the head. A finding that names no rows is repaired if the rule has no finding on the same subject
+    /// in the head. `change` returns how the rows of a table changed, by the table's path in the head; `None` if the
+    /// table cannot be read.
     pub(crate) fn repaired<'a>(
         self,
         head: &[Finding],
@@ -215,8 +220,8 @@ impl BaseFindings {
     }
 }
 
-/// Returns true if findings of the head name a row that the base's finding names. If one of the findings
-/// names no rows, returns true if the head has any finding.
+/// Returns true if a finding of the head names a row that the base's finding names. If the base's finding or one of the
+/// head's findings names no rows, returns true if `head` is not empty.
 fn same_rows(base: &Finding, head: &[&Finding], rows: &ComparedRows) -> bool {
     if base.named_rows.is_empty() || head.iter().any(|f| f.named_rows.is_empty()) {
         return !head.is_empty();

@@ -12,7 +12,7 @@ use crate::database::source::{Assembly, EntryKind, RowOrigin, Source};
 use crate::database::state::State;
 use crate::database::table::{OTHER_ROWS, REFERENCE, Table};
 
-/// Name of the evidence that lists row numbers.
+/// Name of the evidence value that lists a finding's row numbers.
 const LISTED: &str = "point_rows";
 
 /// Name of the example value that lists the rows with the example's key.
@@ -21,7 +21,7 @@ const COPIES: &str = "dropped_rows";
 /// Name of the example value with the row's file, for findings on rows of several files.
 pub const SOURCE_FILE: &str = "source_file";
 
-/// The origin of each row of an assembled table: its file and its row there.
+/// For each row of an assembled table, the original file and the row's position in this file.
 struct Located<'a> {
     assembly: &'a Assembly,
     /// All rows, torn ones included, in the order of the assembled text.
@@ -30,7 +30,8 @@ struct Located<'a> {
     rows: Vec<RowOrigin>,
 }
 
-/// Replaces the paths, lines and row numbers of findings on assembled tables by those of the original files.
+/// Changes findings on assembled tables so that their paths, line numbers and row numbers are those of the original
+/// files.
 pub fn locate<'f>(
     findings: impl Iterator<Item = &'f mut Finding>,
     catalog: &Catalog,
@@ -79,7 +80,8 @@ impl Located<'_> {
         &self.assembly.parts[origin.part].entry.path
     }
 
-    /// Sets a finding's path to the file of its rows; with several files, to the one that has most of the rows.
+    /// Sets a finding's path to the original file of its rows. If the rows are from several files, this is the file
+    /// with the most rows.
     fn name(&self, finding: &mut Finding) {
         if self.relabel_lines(finding) {
             return;
@@ -112,7 +114,8 @@ impl Located<'_> {
         }
     }
 
-    /// Replaces each row number in a list of rows that share a key by the row's file and its row number there.
+    /// Replaces each row number in the list `value` by a text such as `row 4 of a.csv`, with the original file and the
+    /// row's number in this file.
     fn relabel_copies(&self, value: &mut Value) {
         let Value::Array(copies) = value else { return };
         for copy in copies {
@@ -124,7 +127,8 @@ impl Located<'_> {
         }
     }
 
-    /// Replaces the row numbers in the evidence by those in the file `part`. Rows of other files are left out.
+    /// Converts the row numbers in a finding's evidence to row numbers in one original file. `part` is the index of the
+    /// file. Rows of other files are removed.
     fn relabel_listed(&self, finding: &mut Finding, part: usize) {
         let Some(Value::Array(listed)) = finding.evidence.get(LISTED) else { return };
         let origins = listed.iter().filter_map(|row| self.rows.get(row.as_u64()? as usize));
@@ -133,7 +137,8 @@ impl Located<'_> {
         finding.evidence.insert(LISTED.to_owned(), rows.into());
     }
 
-    /// Replaces line numbers in a finding on damaged rows by those in the files. Returns false for other findings.
+    /// Converts the line numbers of a finding on damaged rows to line numbers in the original files. Returns false for
+    /// a finding that is not on damaged rows.
     fn relabel_lines(&self, finding: &mut Finding) -> bool {
         let mut first = None;
         for example in &mut finding.examples {
@@ -162,8 +167,8 @@ impl Located<'_> {
 /// Name of the example value that replaces [`OTHER_ROWS`] when row numbers are converted to line numbers.
 const OTHER_LINES: &str = "dropped_lines";
 
-/// Adds the line number of each example row in a text table. Tables are dropped after they were judged, so those with
-/// findings are read again.
+/// Adds the line number of each example row in a text table. Reads the tables of these findings again, since tables are
+/// not kept in memory.
 pub fn number_lines(findings: &mut [Finding], state: State<'_>) {
     let texts = state.catalog.tables.iter().filter(|file| file.format == Format::Csv);
     let texts: BTreeMap<&str, &TableFile> =

@@ -51,14 +51,14 @@ use crate::base::{digest::hex, escape::quoted};
 use crate::database::catalog::{Place, TableFile};
 pub use crate::database::table::{EXAMPLES, Example};
 
-/// The compared states of a database, by the revisions that a user gives on the command line.
+/// The two states of a database that are compared. Each is a revision that the user gave on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComparedStates {
     /// Commit of the base state.
     pub base: String,
-    /// Commit of the head, or of the only state if none are compared; `None` for files on disk.
+    /// Commit of the head. If nothing is compared, the commit of the only state. `None` for files on disk.
     pub head: Option<String>,
-    /// Date of the head's commit and name of its repository; empty for files on disk.
+    /// Date of the head's commit and name of the repository, such as `2026-11-20, owner/name`. Empty for files on disk.
     pub of: String,
 }
 
@@ -70,7 +70,7 @@ impl Default for ComparedStates {
 }
 
 impl ComparedStates {
-    /// The option `flag` with the head as its value, for a command line; empty for files on disk.
+    /// The option `flag` followed by the head's commit, as a part of a command line. Empty for files on disk.
     fn head(&self, flag: &str) -> String {
         self.head.as_ref().map(|head| format!(" {flag} {}", quoted(head))).unwrap_or_default()
     }
@@ -81,7 +81,7 @@ impl ComparedStates {
 pub enum Domain {
     /// A performance database.
     Database,
-    /// Traces: cards, configs, metric files.
+    /// End-to-end traces: workload cards, experiment configs and metric files.
     Traces,
     /// A change between two states of a database.
     Change,
@@ -96,7 +96,7 @@ pub struct Finding {
     pub severity: Severity,
     /// Path of the affected file or directory.
     pub path: String,
-    /// Place in the database, as far as it is known.
+    /// Place of the affected table or version directory in the database; `None` for a finding on anything else.
     pub place: Option<Place>,
     /// File stem of the affected table; `None` if the finding is not on a table.
     pub table: Option<String>,
@@ -104,13 +104,12 @@ pub struct Finding {
     pub slice: BTreeMap<String, Value>,
     /// Number of affected rows.
     pub rows: u64,
-    /// Number of affected rows, including rows that are not new, for findings that report each row. `None` for a
-    /// finding on a whole file, whose `rows` does not measure growth.
+    /// Number of affected rows, both new and old ones. `None` if the finding is not on individual rows.
     pub all_rows: Option<u64>,
-    /// Numbers of the affected rows, from 0. They identify a finding of the base in the head.
+    /// Numbers of the affected rows, from 0. By these rows, a finding of the base is found again in the head.
     pub named_rows: Vec<u32>,
-    /// Affected parts other than rows: columns, donor tables or slices. In a pull request the finding is new if the
-    /// base lacks one of them.
+    /// Affected columns, donor tables or slices. In a pull request, the finding is new if the base's finding lacks one
+    /// of these.
     pub parts: BTreeSet<String>,
     /// Message, one sentence.
     pub message: String,
@@ -120,7 +119,7 @@ pub struct Finding {
     pub examples: Vec<Example>,
     /// Name of the person who waived the finding.
     pub waived_by: Option<String>,
-    /// Novelty in comparison with the baseline or the base state.
+    /// Whether the finding is new in comparison with the baseline or the base.
     pub novelty: Novelty,
     /// The kind of data that the finding is about.
     pub domain: Domain,
@@ -175,13 +174,13 @@ impl Finding {
         self
     }
 
-    /// Sets the numbers of the affected rows.
+    /// Sets which rows are affected, by row number.
     pub fn naming(mut self, rows: impl IntoIterator<Item = usize>) -> Self {
         self.named_rows = rows.into_iter().map(|row| row as u32).collect();
         self
     }
 
-    /// Adds parts other than rows, such as columns or donors.
+    /// Adds affected columns, donor tables or slices.
     pub fn parts(mut self, parts: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.parts.extend(parts.into_iter().map(Into::into));
         self
@@ -205,13 +204,13 @@ impl Finding {
         self
     }
 
-    /// Adds missing keys with an explanation.
+    /// Adds numbers of missing keys, each with the reason why the keys are missing.
     pub(crate) fn explained(mut self, explained: impl IntoIterator<Item = Explained>) -> Self {
         self.evidence.explained.extend(explained);
         self
     }
 
-    /// Sets the line in a text file; 0 means none.
+    /// Sets the line of the finding in a text file, from 1. The line 0 counts as `None`.
     pub(crate) fn at_line(mut self, line: Option<u64>) -> Self {
         self.evidence.line = line.filter(|line| *line > 0);
         self
@@ -289,8 +288,8 @@ impl Finding {
         words.join(" ")
     }
 
-    /// The command that plots the finding's table with the finding's rows marked; if `is_compared`, together with the
-    /// table of the base. `None` for a finding that is not on a table with a place.
+    /// The command that plots the finding's table and marks the finding's rows. If `is_compared` is true, the plot also
+    /// shows the table of the base. `None` if the finding is not on a table with a place.
     pub(crate) fn explore_command(
         &self,
         states: &ComparedStates,

@@ -12,7 +12,7 @@ use crate::database::catalog::TableFile;
 use crate::database::served::rows::KeyRows;
 
 impl RowStates<'_> {
-    /// Records the hits of the base, and returns them as findings.
+    /// Stores which rows a rule hits in the base, and converts these hits to findings.
     pub(crate) fn take_base(&mut self, hits: Vec<Hit<'_>>) -> Vec<Finding> {
         if let RowChange::Compared(rows) = self.change {
             for (row, grade) in hits.iter().flat_map(Hit::graded_rows) {
@@ -29,7 +29,7 @@ impl RowStates<'_> {
     }
 }
 
-/// Rows of a hit with the same novelty.
+/// The new rows of a hit, or the old ones.
 #[derive(Default)]
 struct RowsOfNovelty {
     hits: Vec<RowHit>,
@@ -46,7 +46,7 @@ impl<'v> Hit<'v> {
     }
 
     /// Returns the hit's error on rows that the pull request adds or changes. Rows for which `is_hit` is true are left
-    /// out. A hit that is not divided by rows returns its finding if that is an error. `None` without an error.
+    /// out. A hit that is not on individual rows returns its finding if this is an error. `None` without an error.
     pub(crate) fn error_on_new_rows(
         self,
         states: &RowStates<'_>,
@@ -69,7 +69,7 @@ impl<'v> Hit<'v> {
         describe(&part).filter(Finding::is_error)
     }
 
-    /// The hit's rows with their grades, whether new or not. Empty for a hit that is not divided by rows.
+    /// All rows of the hit, both new and old, with their severities. Empty for a hit that is not on individual rows.
     pub(crate) fn graded_rows(&self) -> Vec<(usize, Severity)> {
         match self {
             Self::Whole(_) => Vec::new(),
@@ -82,8 +82,8 @@ impl<'v> Hit<'v> {
         }
     }
 
-    /// Converts a hit to findings: one on its new rows and one on the others, or a single one for a hit that is not
-    /// divided by rows.
+    /// Converts a hit to findings: one on its new rows and one on its old rows. A hit that is not on individual rows
+    /// becomes one finding.
     pub(crate) fn settle(self, states: &RowStates<'_>) -> Vec<Finding> {
         let RowHits { rows, describe, .. } = match self {
             Self::Whole(finding) => return vec![*finding],
@@ -117,9 +117,9 @@ impl<'v> Hit<'v> {
     }
 }
 
-/// The errors that a changed table would have if the base's facts still applied. `hits` are its hits under the facts
-/// of the base, `head` those under the facts of the head. Only rows that the pull request adds or changes and that
-/// are not errors under the head's facts count.
+/// Returns the errors that a changed table would have under the facts of the base. `hits` are the table's hits under
+/// the base's facts, and `head` its hits under the head's facts. Rows are included if the pull request adds or changes
+/// them and they are not errors in `head`.
 pub fn excused_errors<'v>(hits: Hits<'v>, head: &Hits<'v>, states: &RowStates<'_>) -> Vec<Finding> {
     let rows = head.iter().flat_map(Hit::graded_rows);
     let errors: BTreeSet<usize> =
@@ -129,15 +129,15 @@ pub fn excused_errors<'v>(hits: Hits<'v>, head: &Hits<'v>, states: &RowStates<'_
     hits.filter_map(|hit| hit.error_on_new_rows(states, |row| errors.contains(&row))).collect()
 }
 
-/// Divides hits into those on new rows and the others.
+/// Divides rows that a rule matches into new rows and old rows.
 fn split(hits: Vec<RowHit>, states: &RowStates<'_>) -> [RowsOfNovelty; 2] {
     let (new, old) = hits.into_iter().partition(|hit| states.is_new(*hit));
     [new, old].map(|hits| RowsOfNovelty { hits, copies: Vec::new() })
 }
 
-/// Divides rows that share a key into new repeats and old repeats. The original of each key is the first row that the
-/// base has, else the first row. New repeats are shown with all rows of their key. Old repeats are shown only with the
-/// original and the other old repeats of their key.
+/// Divides repeated rows into new ones and old ones. One row of each key is the original and not a repeat: the first
+/// row that the base has, otherwise the key's first row. New repeats are shown with all rows of their key, and old
+/// repeats with the original and the other old repeats of their key.
 fn split_copies(
     copies: Vec<KeyRows>,
     grade: Severity,

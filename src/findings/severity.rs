@@ -30,14 +30,14 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Limits the severity to `most` at worst; a milder severity stays as it is.
+    /// Returns `most` if the severity is worse than `most`; otherwise returns the severity unchanged.
     pub(crate) fn at_most(self, most: Self) -> Self {
         self.max(most)
     }
 }
 
-/// Confidence in a rule: the share of its warnings and infos that are right. Each one was judged by hand, on data that
-/// no rule was tuned to (docs/precision.md). The order is from the least to the most confident.
+/// How often warnings and infos of a rule turned out to be right. People judged each one by hand, on data for which no
+/// rule was tuned (docs/precision.md). Variants are in ascending order of confidence.
 #[derive(
     Debug,
     Clone,

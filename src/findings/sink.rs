@@ -14,7 +14,7 @@ pub struct Sink {
     baselined: u64,
 }
 
-/// Numbers of findings by severity and reason for exclusion.
+/// Numbers of findings by severity. Waived findings and those of the baseline or the base are counted separately.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Number of errors.
@@ -42,7 +42,7 @@ impl Sink {
         self.findings.retain(is_kept);
     }
 
-    /// Calls `say` on every finding, which may change the finding.
+    /// Calls `say` on every finding; `say` may change the finding.
     pub(crate) fn for_each_mut(&mut self, say: impl FnMut(&mut Finding)) {
         self.findings.iter_mut().for_each(say);
     }
@@ -61,7 +61,7 @@ impl Sink {
         }
     }
 
-    /// Applies the exceptions of the database's owners; returns descriptions of those past their date.
+    /// Applies the exceptions that the database's owners approved. Returns descriptions of expired exceptions.
     pub(crate) fn excuse(
         &mut self,
         exceptions: &Exceptions,

@@ -55,7 +55,8 @@ impl<'a> Editions<'a> {
         self.0[..at].last()
     }
 
-    /// Returns the versions that the loader considers older than `version`.
+    /// Returns the versions that are older than `version` in the loader's order. Versions that cannot be parsed are
+    /// left out.
     pub(crate) fn before(&self, version: &str) -> impl Iterator<Item = &Edition<'a>> {
         let version = Version::from_str(version).ok();
         self.0.iter().filter(move |e| e.parsed.is_some() && e.parsed < version)

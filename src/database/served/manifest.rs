@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::base::error::Reason;
 use crate::base::yaml;
 
-/// The kernels whose rows several backends read.
+/// The contents of the reuse manifest: the kernels whose rows several backends share.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ReuseManifest {
     groups: Vec<KernelGroup>,
@@ -22,15 +22,16 @@ struct KernelGroup {
     frameworks: Vec<String>,
 }
 
-/// The rule for other backends' use of a kernel's rows.
+/// States whether other backends may read the rows of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Tier {
     /// Other backends may read the rows.
     Shared,
-    /// Other backends may read the rows; the kernel is the framework's own choice.
+    /// Other backends may read the rows. The framework itself chooses this kernel.
     SharedFallback,
-    /// Other backends may not read the rows. The entry documents which rows must stay absent.
+    /// Other backends may not read the rows. The manifest lists the kernel only to document that its rows must stay
+    /// absent.
     AbsenceLoadBearing,
 }
 

@@ -11,12 +11,13 @@ use crate::base::expr::{ExprError, Vals};
 use crate::database::table::{Column, Keys, Table, TableScope, lane_ranks, text_hash};
 use crate::specs::{Guard, Serves};
 
-/// The rows that the loader reads, and the maps that each row goes into.
+/// Decides which rows the loader reads, and which of the loader's maps (hash tables from key to latency) contain each
+/// row.
 struct Admission<'a> {
     loaded: Option<Vals<'a, bool>>,
     buckets: Vec<Vals<'a, bool>>,
-    /// For each of the loader's maps, the text column by which the loader splits the map: one map for each text of the
-    /// column. `None` if the map is not split.
+    /// For each map of the loader, the text column that splits the map: rows with different texts go into different
+    /// maps. `None` for a map that is not split.
     apart: Vec<Option<&'a Column>>,
 }
 
@@ -37,12 +38,12 @@ impl<'a> Admission<'a> {
         Ok(Self { loaded, buckets, apart })
     }
 
-    /// Returns the number of the loader's maps.
+    /// Returns how many maps the loader has for the table.
     fn buckets(&self) -> usize {
         self.buckets.len()
     }
 
-    /// Returns true if a row goes into the loader's map number `bucket`.
+    /// Returns true if the loader puts a row into one of its maps. `bucket` is the map's index.
     fn goes_into(&self, bucket: usize, row: usize) -> bool {
         self.buckets[bucket].get(row) && self.loaded.as_ref().is_none_or(|l| l.get(row))
     }
@@ -60,8 +61,8 @@ pub(crate) fn read_rows(
     sorted_rows(scope, keys, |_| 0)
 }
 
-/// Returns the rows that the loader reads, each with the hash of its key, sorted by hash, then by `rank`,
-/// then by row.
+/// Returns the rows that the loader reads, each with the hash of its key. The rows are sorted by hash; rows with equal
+/// hashes are sorted by `rank`, then by row number.
 fn sorted_rows(
     scope: &TableScope<'_>,
     keys: &Keys<'_>,
@@ -121,11 +122,12 @@ pub(crate) fn served_rows(
     Ok(rows)
 }
 
-/// The rows of one key in file order. Most repeated keys have two rows.
+/// The indices of the rows that have one key, in file order. Up to two indices are stored without an allocation.
 pub(crate) type KeyRows = SmallVec<[usize; 2]>;
 
-/// Returns the groups of rows that have the same key in the same map of the loader, sorted by row. Only rows that the
-/// loader reads count. Empty if the table lacks columns of the key, unless the loader refuses repeated keys.
+/// Returns the rows with repeated keys: one group for each key, with all rows that have this key in the same map of the
+/// loader. Rows that the loader does not read are left out. Returns no groups for a table without the key's columns,
+/// except if the loader refuses repeated keys.
 ///
 /// # Errors
 ///
@@ -152,7 +154,7 @@ pub(crate) fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyR
     Ok(groups)
 }
 
-/// Groups rows by key. Each pair contains a row and the first row with the same key.
+/// Groups rows by key. Each pair of `repeats` contains a row and the first row with the same key.
 fn by_first(mut repeats: Vec<(usize, usize)>) -> Vec<KeyRows> {
     repeats.sort_unstable_by_key(|(row, first)| (*first, *row));
     let of_key = |copies: &[(usize, usize)]| {
@@ -162,8 +164,8 @@ fn by_first(mut repeats: Vec<(usize, usize)>) -> Vec<KeyRows> {
     repeats.chunk_by(|a, b| a.1 == b.1).map(of_key).collect()
 }
 
-/// Returns the rows whose key occurs in an earlier row, each with the first row of that key. Only rows for which `goes`
-/// is true count. `hashes` are the key hashes of the rows, which differ from run to run ([`Keys::run_hashes`]).
+/// Returns each row whose key occurs in an earlier row, paired with the first row of that key. Only rows for which
+/// `goes` is true are compared. `hashes` contains the hash of each row's key. `equal` compares the keys of two rows.
 pub(crate) fn repeats(
     hashes: &[u64],
     goes: impl Fn(usize) -> bool,
@@ -184,8 +186,8 @@ pub(crate) fn repeats(
     found
 }
 
-/// Returns the rows that the loader reads, each with the hash of its key, in the order of the hashes and then
-/// of the file. A row may have several keys. `None` if the table lacks columns of the key.
+/// Returns the rows that the loader reads, each with the hash of its key, sorted by hash and then by row. `None` if the
+/// table lacks columns of the key.
 ///
 /// # Errors
 ///
@@ -207,8 +209,8 @@ pub(crate) fn has_key(scope: &TableScope<'_>) -> bool {
     columns.all(|name| is_known(name) || is_optional(name))
 }
 
-/// Returns the rows of all groups that violate the loader's guard, which requires two columns to vary
-/// together.
+/// Returns the rows of all groups that violate `guard`, by which the loader refuses a table. In a violating group, the
+/// column `guard.varies` has several values, but the column `guard.with` has only one.
 pub(crate) fn guarded_rows(table: &Table, guard: &Guard) -> Vec<usize> {
     let column = |name: &String| table.column(name);
     let by: Option<Vec<&Column>> = guard.by.iter().map(column).collect();

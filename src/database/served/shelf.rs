@@ -19,17 +19,18 @@ pub struct TableIndex<'a> {
     generations: BTreeMap<&'a str, &'a str>,
     /// The versions that a system's YAML names, by system, then by backend.
     named: BTreeMap<&'a str, BTreeMap<&'a str, &'a str>>,
-    /// Declared reuse: table and donor version, by the place of the directory that declares it.
+    /// The donors that version directories declare: for the place of each directory, pairs of table and donor version.
     reuse: BTreeMap<&'a Place, Vec<(&'a str, &'a str)>>,
     /// The tables that the loader finds, by system.
     loaders: BTreeMap<&'a str, SystemShelf<'a>>,
-    /// The versions that a query can reach, by system and backend; empty if the database does not state them.
+    /// The versions that a query can reach, by system and backend. Empty if the database does not state which versions
+    /// these are.
     slots: BTreeMap<&'a str, BTreeMap<&'a str, Slots<'a>>>,
 }
 
 impl<'a> TableIndex<'a> {
-    /// Indexes the tables of a catalog. `reuse` are the declarations of its version directories by path.
-    /// `specs` contain the versions that a query can reach.
+    /// Creates an index of a catalog's tables. `reuse` contains each version directory's `reuse.yaml`, by the
+    /// directory's path. `specs` states which versions a query can reach.
     pub fn new(
         catalog: &'a Catalog,
         reuse: &'a BTreeMap<String, Result<Reuse, Reason>>,
@@ -79,7 +80,8 @@ impl<'a> TableIndex<'a> {
         self.tables.get(table)?.get(backend)
     }
 
-    /// Returns the versions of a table on the system of `file`; `None` if the catalog has none.
+    /// Returns all versions of the table `file`, for the same system and backend. `None` if the catalog does not list
+    /// the table.
     pub(crate) fn editions<'s>(&'s self, file: &TableFile) -> Option<&'s Editions<'a>> {
         self.editions_of(&file.table, &file.place.backend, &file.place.system)
     }
@@ -94,14 +96,14 @@ impl<'a> TableIndex<'a> {
         self.systems(table, backend)?.get(system)
     }
 
-    /// Returns the versions that a place declares as donors of a table.
+    /// Returns the donor versions of a table that the version directory at `place` declares.
     pub(crate) fn donors(&self, place: &Place, table: &str) -> Vec<&'a str> {
         let declared = self.reuse.get(place).into_iter().flatten();
         declared.filter(|(t, _)| *t == table).map(|(_, version)| *version).collect()
     }
 
-    /// Returns the files that a version of a system's backend reads for a table, even if it has no file
-    /// itself.
+    /// Returns the files that the loader reads for a table of the version at `place`. The version may lack a file of
+    /// the table.
     pub fn sources(&self, place: &Place, table: &str, filling: Filling) -> Served<'a> {
         let Some(system) = self.loaders.get(place.system.as_str()) else {
             return Served::default();
@@ -115,7 +117,7 @@ impl<'a> TableIndex<'a> {
         self.loaders.get(system)
     }
 
-    /// Returns the files from which an edition of a table is loaded.
+    /// Returns the files that the loader reads for one version of a table.
     pub(crate) fn served(&self, spec: &TableSpec, edition: &Edition<'a>) -> Served<'a> {
         self.sources(&edition.files[0].place, &spec.name, spec.filling)
     }
@@ -126,9 +128,9 @@ impl<'a> TableIndex<'a> {
         self.slots.get(system)?.get(backend)
     }
 
-    /// Returns true if a query can reach a version of a system's backend. If the system's YAML names a version of the
-    /// backend (a library such as NCCL), queries reach only that version. Otherwise they reach the versions that the
-    /// database states, or all versions if it states none.
+    /// Returns true if a query can reach a version of a backend on a system. If the system's YAML names one version (as
+    /// for libraries such as NCCL), queries reach only that version. Otherwise, queries reach the versions that the
+    /// database lists as reachable, or all versions if the database has no such list.
     pub(crate) fn is_reached(&self, system: &str, backend: &str, version: &str) -> bool {
         if let Some(named) = self.named.get(system).and_then(|named| named.get(backend)) {
             return *named == version;
@@ -136,9 +138,9 @@ impl<'a> TableIndex<'a> {
         self.slots(system, backend).is_none_or(|slots| slots.versions().any(|v| v == version))
     }
 
-    /// Returns the current version of a table. This is the version that the system's YAML names for the
-    /// backend (a library such as NCCL), otherwise the one that queries for the current version read first,
-    /// otherwise the newest.
+    /// Returns the version of a table that queries read by default. The system's YAML may name this version (as for
+    /// libraries such as NCCL). Otherwise, it is the version that the database states as current, or the next older
+    /// version of the table. If nothing is stated, it is the newest version.
     pub(crate) fn current<'s>(
         &'s self,
         system: &str,
@@ -162,15 +164,15 @@ impl<'a> TableIndex<'a> {
         named.or_else(|| slots.and_then(reads)).or(Some(newest))
     }
 
-    /// Returns the peers of a table on other systems. These are the current versions on systems of the same generation.
-    /// If there are none, they are the same version on all other systems, since collectors of one version have the same
-    /// plan.
+    /// Returns the peers of a table on other systems: the table's current versions on systems of the same GPU
+    /// generation. If there are none, returns the tables of the same version on all other systems, because collectors
+    /// of one version measure the same cases.
     pub(crate) fn near<'s>(&'s self, file: &TableFile) -> (SystemKinship, Vec<SystemPeer<'s, 'a>>) {
         self.system_peers_of(&file.table, &file.place)
     }
 
-    /// Returns the peers of a table at `place` on other systems, as [`near`](Self::near) does. The table need not
-    /// exist there.
+    /// Returns the peers that a table at `place` has on other systems. See [`near`](Self::near). The table itself need
+    /// not exist.
     pub(crate) fn system_peers_of<'s>(
         &'s self,
         table: &str,
@@ -192,8 +194,8 @@ impl<'a> TableIndex<'a> {
         (SystemKinship::SameVersion, peers_around(systems, &place.system, same))
     }
 
-    /// Returns the newest versions of a table except `current`, at most [`MOST_PEERS`]. They are the table's peers if
-    /// its versions do not fill each other's gaps.
+    /// Returns the newest versions of a table, at most [`MOST_PEERS`], without the version `current`. Callers use these
+    /// versions as peers if the loader does not fill gaps of one version from another.
     pub(crate) fn other_versions<'s>(
         &self,
         editions: &'s Editions<'a>,
@@ -225,15 +227,15 @@ impl<'a> TableIndex<'a> {
     }
 }
 
-/// The files from which a version is loaded, in the loader's order. Files of other backends are not included,
-/// since they provide only rows of some kernels.
+/// The files that the loader reads for one version of a table, in the loader's order. Files of other backends are left
+/// out, because the loader takes only rows of some kernels from them.
 #[derive(Debug, Clone, Default)]
 pub struct Served<'a> {
     /// The version's own file; `None` if the version only has rows of other versions.
     pub own: Option<&'a TableFile>,
     /// The files of the donors that the version declares, in file order.
     pub donors: Vec<&'a TableFile>,
-    /// The files of earlier versions, nearest first.
+    /// The files of earlier versions of the table, newest first.
     pub earlier: Vec<&'a TableFile>,
 }
 
@@ -251,8 +253,8 @@ impl<'a> Served<'a> {
         this
     }
 
-    /// Returns the own file and the donors' files. Earlier versions are left out, because the collector may have
-    /// dropped their rows on purpose.
+    /// Returns the version's own file and the files of its donors. Files of earlier versions are left out, because the
+    /// collector may have dropped their rows on purpose.
     pub(crate) fn fresh(&self) -> impl Iterator<Item = &'a TableFile> {
         self.own.iter().chain(&self.donors).copied()
     }

@@ -30,11 +30,11 @@ pub(crate) enum Channel {
     Declared,
     /// The file of an earlier version of the backend.
     Earlier,
-    /// The file of another backend, by the reuse manifest.
+    /// A file of another backend, which shares rows by the reuse manifest.
     OtherBackend,
 }
 
-/// A file behind a table.
+/// A file from which the loader reads rows of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct TableSource<'a> {
     /// The file that the loader reads.
@@ -53,18 +53,18 @@ pub(crate) struct SystemShelf<'a> {
 #[derive(Debug, Default)]
 struct VersionTables<'a> {
     parsed: Option<Version>,
-    /// The tables by name. If several families have a table, the first family in order counts.
+    /// The tables by name. If several families have a table of the same name, this is the table of the first family.
     tables: BTreeMap<&'a str, &'a TableFile>,
     /// The donors that the version's directories declare, as table and version, in file order.
     donors: Vec<(String, String)>,
-    /// True if a marker file makes all other versions donors, newest first.
+    /// True if the marker file `SHARED_LAYER_REUSE.txt` makes all other versions donors.
     reuses_all: bool,
 }
 
 impl<'a> SystemShelf<'a> {
-    /// Indexes the tables in the directories of a system. `reuse` returns a directory's declared donors.
-    /// Text tables count, since collectors write them and later convert them. Directories that the loader skips as
-    /// incomplete contribute no tables.
+    /// Indexes the tables of a system's version directories `dirs`. `reuse` returns the donors that a directory
+    /// declares, as table and version. Tables in text format are included. Directories that the loader skips as
+    /// incomplete are left out.
     pub(crate) fn new(
         catalog: &'a Catalog,
         dirs: impl Iterator<Item = &'a VersionDir>,
@@ -99,13 +99,14 @@ impl<'a> SystemShelf<'a> {
         })
     }
 
-    /// Returns the version's own file of a table, which is the first that the loader finds; `None` if it has none.
+    /// Returns the file of a table in the version's own directories; `None` if these have no such file. If several
+    /// families have the file, returns the one that the loader finds first.
     pub(crate) fn own(&self, backend: &str, version: &str, table: &str) -> Option<&'a TableFile> {
         self.backends.get(backend)?.get(version)?.tables.get(table).copied()
     }
 
-    /// Returns the files behind a table of a version. `filling` states which other files fill gaps in the version's own
-    /// table.
+    /// Returns all files from which the loader reads a version's table, in the loader's order. `filling` states which
+    /// files other than the version's own may fill gaps.
     pub(crate) fn sources(
         &self,
         backend: &str,
@@ -136,8 +137,8 @@ impl<'a> SystemShelf<'a> {
         found
     }
 
-    /// Returns the declared donors that have the table, each version once, in file order. Versions that a marker file
-    /// makes donors come last, newest first.
+    /// Returns the declared donors of a table, as version and file. First come donors from `reuse.yaml`, in file order.
+    /// Donors by a marker file follow, newest first. Each version occurs once.
     fn declared(&self, backend: &str, version: &str, table: &str) -> Vec<(&'a str, &'a TableFile)> {
         let mut found: Vec<(&'a str, &'a TableFile)> = Vec::new();
         let Some(versions) = self.backends.get(backend) else { return found };
@@ -177,7 +178,8 @@ impl<'a> SystemShelf<'a> {
         found.into_iter().map(|(_, name, file)| (name, file))
     }
 
-    /// Returns the files of a backend's table, newest version first, then versions that cannot be parsed.
+    /// Returns the files of a backend's table, sorted from the newest version to the oldest. Files of versions that
+    /// cannot be parsed come last.
     fn newest_first(&self, backend: &str, table: &str) -> Vec<&'a TableFile> {
         let versions = self.backends.get(backend).into_iter().flatten();
         let mut found: Vec<(&Option<Version>, &str, &'a TableFile)> = versions
@@ -188,13 +190,12 @@ impl<'a> SystemShelf<'a> {
     }
 }
 
-/// The maximal number of peers of a table on other systems, and also in other versions. The time to compare every pair
-/// grows quadratically, and more than eight peers would not improve the result. Tables of the public database have up
-/// to four.
+/// The maximum number of peers of a table on other systems, and the maximum number of peers in other versions. All
+/// pairs are compared, so the time grows quadratically. Tables of the public database have at most four peers.
 pub(super) const MOST_PEERS: usize = 8;
 
-/// Returns the systems for which `wanted` returns an edition, sorted by name. If there are more than [`MOST_PEERS`],
-/// only the closest neighbours of `own` in that order are returned.
+/// Returns the systems for which `wanted` returns a version of the table, sorted by name. If there are more than
+/// [`MOST_PEERS`], returns the systems whose names are next to `own` in the sorted list.
 pub(super) fn peers_around<'s, 'a>(
     systems: &'s BySystem<'a>,
     own: &str,
@@ -218,7 +219,7 @@ pub(super) fn peers_around<'s, 'a>(
     before
 }
 
-/// The kinship of a table and its peers on other systems.
+/// How a table and its peers on other systems are related.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SystemKinship {
     /// The systems have the same GPU generation.
@@ -227,7 +228,8 @@ pub(crate) enum SystemKinship {
     SameVersion,
 }
 
-/// A peer of a table: its system, the versions of the table there, and the version to compare with.
+/// A peer of a table on another system: the system's name, all versions of the table on that system, and the version to
+/// compare with.
 pub(crate) type SystemPeer<'s, 'a> = (&'a str, &'s Editions<'a>, &'s Edition<'a>);
 
 #[cfg(test)]

@@ -56,17 +56,17 @@ pub struct Meta {
     /// The schema version: 1, or 2 if tables list their collection events.
     #[schemars(extend("enum" = [1, 2]))]
     pub schema_version: i64,
-    /// The kind of origin: legacy, collected or local.
+    /// How the tables originated: `legacy`, `collected` or `local`.
     #[serde(default)]
     pub provenance: Option<String>,
     /// The framework that was measured.
     pub runtime: Runtime,
     /// The tables by name.
     pub tables: BTreeMap<String, TableMeta>,
-    /// The numbers in the file's comments, such as the number of appended rows, by table.
+    /// For each table, the numbers in comments of the sidecar. A comment may state the number of appended rows.
     #[serde(skip)]
     commented: BTreeMap<String, BTreeSet<u64>>,
-    /// All fields as written.
+    /// All fields of the file as written.
     #[serde(skip)]
     pub fields: serde_json::Value,
 }
@@ -116,7 +116,7 @@ pub struct TableMeta {
     /// The collection events that measured the rows, oldest first; empty in schema 1.
     #[serde(default)]
     pub collections: Vec<CollectionEvent>,
-    /// The digest of the cases that were run.
+    /// The digest of the list of cases (sets of parameters) that the collector ran.
     #[serde(default)]
     pub case_plan_hash: Option<String>,
     /// The time at which the table was collected.
@@ -133,16 +133,16 @@ pub struct TableMeta {
     pub declared: BTreeMap<String, serde_json::Value>,
 }
 
-/// A collection run that measured rows of a table. Its other fields describe its runtime and are ignored.
+/// A collection run that measured rows of a table. Fields of the file that describe the framework are ignored.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 pub struct CollectionEvent {
     /// The status of the collection run: `complete` or `partial`.
     #[schemars(extend("enum" = ["complete", "partial"]))]
     pub status: String,
-    /// The number of measured rows; a later event may have replaced some.
+    /// The number of rows that the collection run measured. A later run may have replaced some of these rows.
     #[serde(default)]
     pub rows: Option<u64>,
-    /// The digest of the cases that were run.
+    /// The digest of the list of cases (sets of parameters) that the collector ran.
     #[serde(default)]
     pub case_plan_hash: Option<String>,
     /// The time of the collection run.
@@ -153,8 +153,8 @@ pub struct CollectionEvent {
     pub collector_ref: Option<String>,
 }
 
-/// The fields that describe the origin of a table's rows. All other fields in `TableMeta::declared` are reported as
-/// deviations from the usual way of measuring.
+/// The fields of `TableMeta::declared` that describe the origin of a table's rows. Any other field in the map counts as
+/// a deviation from the usual way of measuring.
 const PROVENANCE: [&str; 12] = [
     "attempts",
     "backends",
@@ -171,7 +171,7 @@ const PROVENANCE: [&str; 12] = [
 ];
 
 impl TableMeta {
-    /// Returns the declared deviations from the usual way of measuring, for people: `norm_dispatch: "eager"`.
+    /// Returns the declared deviations from the usual way of measuring, as texts such as `norm_dispatch: "eager"`.
     pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         const LONGEST: usize = 120;
         let said = self.declared.iter().filter(|(name, _)| !PROVENANCE.contains(&name.as_str()));
@@ -184,13 +184,13 @@ impl TableMeta {
         })
     }
 
-    /// Returns the digests of the cases that were run, over all collections of the table.
+    /// Returns the digests of the lists of cases that the collector ran, over all collections of the table.
     pub(crate) fn plans(&self) -> BTreeSet<&str> {
         let events = self.collections.iter().map(|event| &event.case_plan_hash);
         events.chain([&self.case_plan_hash]).flatten().map(String::as_str).collect()
     }
 
-    /// Returns the collector's git commit of the last collection; `None` if the entry does not state it.
+    /// Returns the git commit of the collector in the last collection; `None` if the sidecar does not state the commit.
     pub(crate) fn collector_ref(&self) -> Option<&str> {
         let last = self.collections.iter().rev().find_map(|event| event.collector_ref.as_deref());
         self.collector_ref.as_deref().or(last)
@@ -209,9 +209,9 @@ impl TableMeta {
         own.into_iter().chain(self.collections.iter().cloned())
     }
 
-    /// Returns true if the entry states a collection that `before`, an earlier state of the entry, does not state. The
-    /// collection must name its collector's commit, must not be older than the collections of `before`, and must have
-    /// from `measured` to `rows` rows, where `rows` is the number of rows in the table.
+    /// Returns true if the entry states a collection that `before`, an older text of the entry, lacks. The new
+    /// collection must name the collector's commit, and must not be older than the collections in `before`. Its number
+    /// of rows must be at least `measured` and at most `rows`, the number of rows in the table.
     pub(crate) fn adds_collection(&self, before: Option<&Self>, measured: u64, rows: u64) -> bool {
         let before: Vec<_> = before.into_iter().flat_map(Self::all_collections).collect();
         let last = before.iter().filter_map(|event| event.collected_at.as_deref()).max();
@@ -243,7 +243,7 @@ pub(crate) fn by_hand(backend: &str, version: &str, table: &str) -> String {
     lines.replace("{table}", table)
 }
 
-/// The SHA-256 of an empty input, which is the digest of a plan without cases.
+/// The SHA-256 of an empty input. A sidecar has this digest if the list of cases was empty.
 const EMPTY_DIGEST: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 impl Meta {
@@ -279,9 +279,9 @@ impl Meta {
         found.or_else(|| self.fields.pointer(&path)).unwrap_or(&serde_json::Value::Null)
     }
 
-    /// Returns true if a table's entry explains why the table has `found` rows and not the stated number. Either the
-    /// rows of all events or of one event are `found`, or a comment contains `found` or the number of rows that were
-    /// added.
+    /// Returns true if a table's entry explains why the table has `found` rows instead of the stated number. Either
+    /// `found` is the number of rows of one collection event or the sum over all events. Or a comment contains `found`,
+    /// or the number of rows by which `found` exceeds the stated number.
     pub(crate) fn explains(&self, table: &str, found: u64) -> bool {
         let Some(entry) = self.tables.get(table) else { return false };
         let events = entry.collections.iter().filter_map(|event| event.rows);
@@ -291,8 +291,8 @@ impl Meta {
     }
 }
 
-/// Returns the numbers in the comments of a sidecar, by table. A comment belongs to a table if it is inside
-/// the table's entry or before its name. Comments at the end of the file belong to all tables.
+/// Returns the numbers in the comments of a sidecar, by table. A comment belongs to a table if it is inside the table's
+/// entry or before the table's name. Comments at the end of the file belong to all tables.
 fn commented(text: &str, tables: &BTreeMap<String, TableMeta>) -> BTreeMap<String, BTreeSet<u64>> {
     let mut found: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
     let mut pending: BTreeSet<u64> = BTreeSet::new();

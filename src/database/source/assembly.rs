@@ -20,11 +20,11 @@ pub struct RowOrigin {
     pub is_torn: bool,
 }
 
-/// A part of an assembled table with the decoded rows of its file.
+/// One file of an assembled table: its decoded rows, and which of them belong to the table.
 struct PartRows<'a> {
     part: &'a Part,
     file: Arc<FileRows>,
-    /// For each column of the file, and then for each added column, its index in the assembled table.
+    /// Indices of columns in the assembled table: for each column of the file, and after these for each added column.
     columns: Vec<usize>,
 }
 
@@ -33,8 +33,8 @@ impl Assembly {
     ///
     /// # Errors
     ///
-    /// If a file cannot be read or is not in the declared format, or if the table is larger than any known one; the
-    /// error names the file and line.
+    /// If a file cannot be read or is not in the declared format, or if the table exceeds the size limit; the error
+    /// names the file and line.
     pub(crate) fn text(
         &self,
         read: impl Fn(&Entry) -> Result<Vec<u8>, ReadError>,
@@ -88,7 +88,7 @@ impl Assembly {
         Ok(parts.iter().enumerate().flat_map(of_part).collect())
     }
 
-    /// Returns the number of a row in its file, from 0. A text table has a header before its first row.
+    /// Returns the index of a row in its file, from 0. The header line of a text file is not counted.
     pub(crate) fn row_in_file(&self, origin: RowOrigin) -> u64 {
         let before = match self.dialect {
             Dialect::Csv { .. } => 2,
@@ -97,8 +97,8 @@ impl Assembly {
         origin.line.saturating_sub(before)
     }
 
-    /// Returns the columns of all parts, and the rows of each part. The size of the table is checked before the table
-    /// is built, because each row has a cell in every column.
+    /// Returns the columns of the assembled table, and the rows of each of its files. The table's size is checked here,
+    /// before the table is built, because each row gets a cell in every column.
     fn rows(
         &self,
         read: impl Fn(&Entry) -> Result<Vec<u8>, ReadError>,
@@ -134,8 +134,9 @@ impl PartRows<'_> {
         (0..count).map(move |at| selected.map_or(at as u32, |numbers| numbers[at]))
     }
 
-    /// Fills `cells` with the cells of a row of a table with `columns` columns. Cells of columns that only other parts
-    /// have are empty. A torn row, whose number of cells is wrong in its file, never gets `columns` cells.
+    /// Fills `cells` with the cells of a row. `columns` is the number of columns in the assembled table. A column that
+    /// the row's file lacks gets an empty cell. A torn row never gets exactly `columns` cells, so that it stays
+    /// recognizable.
     fn cells<'c>(&'c self, row: u32, columns: usize, cells: &mut Vec<&'c str>) {
         cells.clear();
         if self.file.line(row).1 {

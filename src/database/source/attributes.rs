@@ -22,7 +22,7 @@ struct FilterLine {
     glob: GlobMatcher,
     /// True if the pattern matches the file's name in any folder.
     of_name: bool,
-    /// True if the filter is `lfs`; false if it is another one or unset.
+    /// True if the line sets the filter to `lfs`; false for any other filter or none.
     is_lfs: bool,
 }
 
@@ -45,7 +45,7 @@ impl Attributes {
         is_lfs
     }
 
-    /// Returns the lines of the file in a folder; `folder` is empty or ends in `/`.
+    /// Returns the parsed lines of the `.gitattributes` file in a folder. `folder` is empty or ends in `/`.
     fn lines(&self, folder: &str, read: impl Fn(&str) -> Option<Vec<u8>>) -> Arc<Vec<FilterLine>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let parsed = || {

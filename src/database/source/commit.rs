@@ -16,7 +16,7 @@ use crate::base::error::{Error, Result};
 /// A commit (or a bare tree) of a repository.
 pub struct Commit {
     git_dir: PathBuf,
-    /// The path of the root below the repository's top; empty or ending in `/`.
+    /// The path of the source's root, relative to the top folder of the git repository. Empty, or ending in `/`.
     prefix: String,
     tree: git2::Oid,
     commit: Option<git2::Oid>,
@@ -125,7 +125,7 @@ impl Commit {
         self.with_repository(read).ok()
     }
 
-    /// Returns the tree of the root; `None` if this commit has no such folder.
+    /// Returns the id of the root folder's git tree; `None` if the commit lacks this folder.
     fn folder(&self, repo: &Repository) -> Result<Option<git2::Oid>, git2::Error> {
         let top = repo.find_tree(self.tree)?;
         if self.prefix.is_empty() {

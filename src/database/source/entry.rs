@@ -10,12 +10,12 @@ use crate::specs::layout::Dialect;
 /// A file of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The path relative to the repository's top, or to the root outside of a repository; with forward
-    /// slashes.
+    /// The file's path with forward slashes, relative to the top folder of the repository. Outside of a repository, the
+    /// path is relative to the source's root.
     pub path: String,
     /// The kind of file, with the location of its contents.
     pub kind: EntryKind,
-    /// The size in bytes; 0 if listing does not determine it.
+    /// The size in bytes; 0 if the size is unknown when files are listed.
     pub size: u64,
 }
 
@@ -72,12 +72,12 @@ pub enum EntryKind {
     Link(String),
     /// A git submodule, by the commit that it names. Its files belong to another repository.
     Submodule(git2::Oid),
-    /// A table that is assembled from rows of files. No source lists such an entry; a layout declares it.
+    /// A table that is assembled from rows of files. A layout file declares this entry; it is not a file of the source.
     Assembled(Arc<Assembly>),
     /// An entry that cannot be read as a file, with the reason.
     Broken(String),
-    /// An entry that is not read because it exceeds a limit of the catalog, with the reason. The entry keeps the id of
-    /// its bytes, so that a change to them is noticed.
+    /// An entry that is not read because it exceeds a size limit: the reason and the entry's real kind. The real kind
+    /// has the id of the bytes, by which a change of the bytes is noticed.
     Refused(String, Box<EntryKind>),
 }
 
@@ -95,7 +95,8 @@ pub struct Assembly {
 pub struct Part {
     /// The file.
     pub entry: Entry,
-    /// The cells that select rows, by column. A row must have all of them; empty if all rows are selected.
+    /// The cells that select rows, by column: a row is selected if it has all of these cells. Empty if the whole file
+    /// is selected.
     pub rows: BTreeMap<String, String>,
     /// The columns that the file lacks, each with a value that applies to all rows.
     pub added: BTreeMap<String, String>,

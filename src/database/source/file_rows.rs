@@ -29,16 +29,16 @@ pub(super) struct ColumnNames {
 pub struct FileRows {
     pub(super) header: ColumnNames,
     rows: Vec<FileRow>,
-    /// The column of each cell, and the end of the cell in `text`.
+    /// For each cell, the index of its column and the end of its text in `text`.
     cells: Vec<(u32, u32)>,
     /// The cells of all rows, one after the other.
     text: String,
-    /// The columns that the file lacks, which follow its own columns. Each has the index of the column whose cell
-    /// determines the value, and the values by cell.
+    /// Columns that the file lacks and that are computed from another column: that column's index, and for each of its
+    /// cells the computed value.
     filled: Vec<(usize, BTreeMap<String, String>)>,
 }
 
-/// Rows of a file that has rows of several tables and is decoded once for all of them.
+/// The rows of a file that belong to one table. The file has rows of several tables and is decoded only once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectedRows {
     /// The rows of the file.
@@ -55,7 +55,7 @@ struct FileRow {
     end: u32,
 }
 
-/// The cells that a group of rows shares in some columns, with the rows.
+/// A group of rows with equal cells in some columns: these cells, and the rows.
 pub type RowGroup = (Vec<String>, SelectedRows);
 
 pub(super) fn unreadable(what: impl Display, why: impl Display) -> ReadError {
@@ -148,8 +148,8 @@ impl FileRows {
         (u64::from(row.line), row.is_torn)
     }
 
-    /// Iterates over the cells of a row, each with the index of its column. In a torn row, each cell has its position
-    /// in the row, from 0, instead.
+    /// Iterates over the cells of a row, each with the index of its column. In a torn row, cells cannot be assigned to
+    /// columns, so the index is the cell's position in the row.
     pub(super) fn cells(&self, row: u32) -> impl Iterator<Item = (usize, &str)> {
         let stored = self.stored(row).len();
         let first = if self.rows[row as usize].is_torn { stored } else { self.first_filled() };
@@ -158,7 +158,7 @@ impl FileRows {
         self.stored(row).map(|at| (self.cells[at].0 as usize, self.text_of(at))).chain(filled)
     }
 
-    /// Returns the index of the first column that the file lacks.
+    /// Returns the index of the first computed column. Computed columns follow the columns of the file.
     fn first_filled(&self) -> usize {
         self.header.names.len() - self.filled.len()
     }
@@ -248,7 +248,7 @@ impl FileRows {
         Ok(())
     }
 
-    /// Adds a JSON object as a row, with the cells of the objects `above` it.
+    /// Adds a JSON object as a row. The row also gets the fields of the objects `above`, which contain the object.
     fn add_json(
         &mut self,
         path: &str,
@@ -274,7 +274,7 @@ impl FileRows {
         Ok(())
     }
 
-    /// Adds the rows that a JSON path leads to. Fields of the objects on the way are columns of each row.
+    /// Adds the rows at a JSON path. Each row also gets the fields of the objects along the path.
     fn walk<'v>(
         &mut self,
         steps: &'v [String],
@@ -317,7 +317,7 @@ impl FileRows {
     }
 }
 
-/// Creates the error of a table that is larger than any known one.
+/// Creates the error of a table that exceeds the size limit.
 pub(super) fn too_large(what: impl Display) -> ReadError {
     let (cells, bytes) = (MOST_CELLS / 1_000_000, MOST_BYTES >> 20);
     unreadable(what, format!("a table has at most {cells} M cells and {bytes} MiB of text"))

@@ -10,17 +10,17 @@ use super::{AgeBasis, AgedFile, Source};
 /// The maximal number of commits that are searched. Older changes count as equally old.
 const MOST_COMMITS: usize = 10_000;
 
-/// The bytes of a file that are searched for in ever older commits.
+/// The bytes of a file whose age is searched for, commit by commit, from new to old.
 #[derive(Debug, Clone, Copy)]
 enum FileBytes {
     /// The bytes with this id; `None` for bytes that no commit contains.
     Of(Option<Oid>),
-    /// The current bytes of the file, or its previous bytes at the same path. A file that a pull request changed thus
-    /// keeps the age of its previous bytes.
+    /// Either the file's current bytes or the bytes before them at the same path. A file that a pull request changed
+    /// thus has the age of the bytes before the change.
     Before {
         /// The id of the current bytes.
         now: Option<Oid>,
-        /// The id of the previous bytes, once the walk has found them.
+        /// The id of the previous bytes; `None` until an older commit with these bytes is found.
         then: Option<Oid>,
     },
 }
@@ -49,8 +49,9 @@ impl FileBytes {
     }
 }
 
-/// Compares when two files were added, along the first parents of `head`. `Greater` means that `a` was added
-/// later; `None` means at the same time or unknown. `source` provides the ids of both files.
+/// Compares when the bytes of two files first appeared in the history of `head`, following only first parents.
+/// `Greater` means that `a` is newer. `None` means that the files are equally old or that their age is unknown.
+/// `source` provides the ids of the files' current bytes.
 pub(super) fn age(
     repo: &Repository,
     head: Oid,

@@ -13,7 +13,7 @@ use super::{Entry, EntryKind, lfs, named_like_a_table};
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
 
-/// The index of a work tree; empty outside of a repository.
+/// The git index of a work tree; empty outside of a repository.
 #[derive(Default)]
 pub(super) struct Index {
     files: BTreeMap<Vec<u8>, IndexEntry>,
@@ -24,7 +24,7 @@ pub(super) struct Index {
     /// The time when the index was written, in seconds and nanoseconds. Files modified at that time or later
     /// may differ from the index unnoticed.
     written: (i64, u32),
-    /// The repository; `None` outside of one. A handle must not be used by several threads at once.
+    /// The repository; `None` outside of a repository. A handle must not be used by several threads at once.
     repo: Option<Mutex<Repository>>,
 }
 
@@ -153,8 +153,8 @@ fn since_epoch(time: SystemTime) -> (i64, u32) {
     (since.as_secs() as i64, since.subsec_nanos())
 }
 
-/// Returns true if a file's inode and change time are those in the index. This distinguishes it from another file of
-/// the same size and modification time.
+/// Returns true if a file on disk has the inode and change time that git's index recorded. Another file with the same
+/// size and modification time has a different inode or change time.
 #[cfg(unix)]
 fn same_inode(entry: &IndexEntry, now: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;

@@ -15,7 +15,7 @@ pub struct Pointer {
     pub size: u64,
 }
 
-/// The reason why a pointer in the place of a file cannot be read as that file.
+/// The message for a git-LFS pointer that was read instead of the file itself.
 pub const NOT_FETCHED: &str = "it is a git-LFS pointer: `git lfs pull` fetches the file";
 
 /// The maximal length of a pointer in bytes, by the git-lfs specification.

@@ -21,7 +21,7 @@ const LONGEST_PATH: usize = 4096;
 /// files.
 const MOST_BYTES: usize = 256 << 20;
 
-/// The state of listing a tree.
+/// The progress of listing all files of a git tree.
 pub(super) struct Listing<'r> {
     repo: &'r Repository,
     objects: Odb<'r>,
@@ -133,7 +133,7 @@ impl Listing<'_> {
             .or_insert_with(|| objects.read_header(blob).map_or(0, |(size, _)| size as u64))
     }
 
-    /// Returns the target of a committed link; empty if it is not a path.
+    /// Returns the target of a symbolic link, which `blob` contains; empty if the blob does not contain a path.
     fn target(&mut self, blob: Oid) -> String {
         if self.size(blob) > LONGEST_PATH as u64 {
             return String::new();

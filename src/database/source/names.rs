@@ -5,8 +5,8 @@ use crate::base::error::Error;
 /// The folder of a repository's own rules, waivers and baseline.
 pub const SETTINGS: &str = ".perfdb-gate";
 
-/// The maximal number of files of a source, above that of any perf database. A run that reaches it was given
-/// a wrong folder.
+/// The maximum number of files in a source. No known performance database has as many, so a larger folder was given by
+/// mistake.
 pub(super) const MOST_FILES: usize = 1_000_000;
 
 /// Creates the error of a listing with more than [`MOST_FILES`] files.
@@ -17,7 +17,7 @@ pub(super) fn too_many_files(place: &str) -> Error {
     )
 }
 
-/// Returns true if a file has the name of a table. A directory with such a name is reported.
+/// Returns true if a file or directory has the name of a table.
 pub fn named_like_a_table(name: &str) -> bool {
     name.ends_with(".parquet") || name.ends_with("_perf.txt") || name.ends_with("_perf.csv")
 }
@@ -31,8 +31,8 @@ pub(super) fn stands_for_a_file(name: &str) -> bool {
     name.ends_with(".yaml") || name.ends_with(".csv")
 }
 
-/// Returns true if tables in a hidden folder would look like part of a database: the folder is below a
-/// `systems` or `data` folder.
+/// Returns true if a hidden folder is inside a `systems` or `data` folder. Tables in this folder would look like part
+/// of a database.
 pub(super) fn may_hide_tables(above: &str, name: &str) -> bool {
     name != ".git" && above.split('/').any(|part| part == "systems" || part == "data")
 }

@@ -89,7 +89,7 @@ pub(super) fn merge_base(repo: &Repository, reference: &str, head: git2::Oid) ->
     repo.merge_base(base, head).map_err(|e| error(e.message()))
 }
 
-/// Returns the old and new paths in a diff, sorted and without duplicates.
+/// Returns the old and new paths of all files in a diff, sorted and without duplicates.
 pub(super) fn touched(diff: &git2::Diff<'_>) -> Vec<String> {
     let mut paths: Vec<String> = diff
         .deltas()
@@ -102,7 +102,7 @@ pub(super) fn touched(diff: &git2::Diff<'_>) -> Vec<String> {
     paths
 }
 
-/// Converts a libgit2 error to an error of one line.
+/// Returns a function that converts a libgit2 error to a one-line error. `what` names the failed operation.
 pub(super) fn git_error(what: &str) -> impl Fn(git2::Error) -> Error {
     move |e| match e.code() {
         git2::ErrorCode::NotFound => Error::new(

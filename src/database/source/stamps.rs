@@ -11,8 +11,8 @@ use std::time::SystemTime;
 
 use crate::base::error::{Error, Result};
 
-/// The stamps of files by path, taken before each file was first read; `None` if the file's metadata was
-/// unavailable.
+/// The stamps of files (size, times and inode), by path. A stamp is taken before the file is first read. `None` if the
+/// file's metadata was unavailable.
 #[derive(Default)]
 pub(super) struct Stamps {
     stamps: Mutex<BTreeMap<PathBuf, Option<Stamp>>>,

@@ -36,9 +36,9 @@ pub trait Source: Sync {
         }
     }
 
-    /// Returns an id of an assembled table; `None` if the id of one of its files is unavailable. If the files also have
-    /// rows of other tables, the id is the hash of the assembled text, so that a change to other tables does not affect
-    /// it.
+    /// Returns an id of an assembled table, computed from the ids of its files. If the files also have rows of other
+    /// tables, the id is the hash of the assembled text instead, so that changes to other tables do not affect the id.
+    /// `None` if a file has no id.
     fn assembled_id(&self, assembly: &Assembly) -> Option<git2::Oid> {
         let by_files = || assembly.id(|file| self.id(file));
         if assembly.has_whole_files() {
@@ -90,11 +90,11 @@ pub trait Source: Sync {
         String::new()
     }
 
-    /// Checks at the end of a run that the files that were read have not changed since.
+    /// Checks at the end of a run that no file has changed since it was read.
     ///
     /// # Errors
     ///
-    /// At the first changed file, since the judged files are then not one state of the source.
+    /// If a file has changed. The error names the first such file.
     fn check_unchanged(&self) -> Result<()> {
         Ok(())
     }

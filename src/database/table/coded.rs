@@ -25,8 +25,8 @@ impl CodedColumn {
         Self { codes, numbers: numbers(numbering) }
     }
 
-    /// Merges row groups, each with indices into a dictionary that may contain duplicates. `None` if an index
-    /// is outside of its dictionary.
+    /// Creates a column from row groups. Each group has one index per row, into a dictionary of the group that may
+    /// contain duplicates. `None` if an index is outside of its dictionary.
     pub(crate) fn of_groups(mut groups: Vec<(Vec<u32>, Vec<i64>)>) -> Option<Self> {
         let is_beyond = |(indices, dictionary): &(Vec<u32>, Vec<i64>)| {
             let most = indices.iter().fold(0, |most, index| most.max(*index));
@@ -63,14 +63,14 @@ impl CodedColumn {
         self.codes.iter().map(|code| all[*code as usize]).collect()
     }
 
-    /// Returns the smallest and the largest of the distinct numbers; `None` if there are no numbers. They are the
-    /// bounds of the rows' numbers if every distinct number belongs to a row.
+    /// Returns the smallest and the largest of the distinct numbers; `None` if there are none. Distinct numbers that no
+    /// row uses are included.
     pub(crate) fn span(&self) -> Option<[i64; 2]> {
         Some([*self.numbers.iter().min()?, *self.numbers.iter().max()?])
     }
 }
 
-/// Returns the distinct integers of a numbering, which stores them as bit patterns.
+/// Returns the distinct integers in the order of their codes. `numbering` stores integers as bit patterns.
 fn numbers(numbering: Numbering) -> Vec<i64> {
     numbering.into_values().into_iter().map(|bits| bits as i64).collect()
 }

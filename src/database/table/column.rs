@@ -70,7 +70,7 @@ impl Column {
         }
     }
 
-    /// Returns the column's kind in the terms of table specs; `None` for an unsupported type.
+    /// Returns the column's type as table specs name it; `None` for an unsupported type.
     pub(crate) fn kind(&self) -> Option<ColumnKind> {
         match self {
             Self::Int { .. } => Some(ColumnKind::Int),

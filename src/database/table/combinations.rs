@@ -10,8 +10,8 @@ use crate::base::expr::NULL_CODE;
 /// processed.
 const BLOCK: usize = 1024;
 
-/// The maximum number of possible combinations per row for which combinations are numbered in a list. If there are
-/// more, a hash table is used.
+/// The limit up to which combinations are numbered in a list, in possible combinations per row. Above the limit, a hash
+/// table is used.
 const LISTED_PER_ROW: usize = 8;
 
 /// Columns of codes whose combinations are numbered. Rows with the same codes in all columns have the same combination.
@@ -57,7 +57,8 @@ impl<'a> Combinations<'a> {
         self.add(codes.into(), 0, count);
     }
 
-    /// Adds a text column by its codes. Null is one more code if there are nulls.
+    /// Adds a text column, given as codes of `names` distinct texts. If the column has nulls, null gets a code of its
+    /// own.
     pub(crate) fn add_texts(&mut self, codes: &'a [u32], names: usize, nulls: usize) {
         let null = usize::from(nulls > 0);
         self.add(codes.into(), null as u32, names + null);

@@ -17,7 +17,7 @@ pub struct Table {
     pub torn: Torn,
     /// The storage format of the file; `None` for text and for tables that are not from a file.
     pub stored: Option<StoredAs>,
-    /// The lines of the rows in a text file; without entries for other tables.
+    /// The line of each row in a text file. Empty for a table that is not a text file.
     pub(crate) lines: RowLines,
     pub(super) columns: Vec<(String, Column)>,
 }
@@ -66,7 +66,7 @@ impl Table {
 /// The storage format of a file's columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredAs {
-    /// The codecs of all columns.
+    /// The compression codecs of all columns.
     pub codecs: BTreeSet<Codec>,
     /// The type of each column by name, in file order.
     pub types: Vec<(String, StoredType)>,
@@ -79,8 +79,8 @@ impl StoredAs {
     }
 }
 
-/// The reason why a table cannot be read. Each kind of reason is reported by its own rule, in the words of its
-/// `Display`.
+/// The reason why a table cannot be read. A separate rule reports each kind of reason, with the `Display` text as
+/// message.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TableFault {
     /// The table cannot be decoded, with the reason.
@@ -89,7 +89,7 @@ pub enum TableFault {
     /// The file is a git-LFS pointer instead of the table.
     #[error("the file is a git-LFS pointer to {} bytes: `git lfs pull` fetches the table", .0.size)]
     LfsPointer(Pointer),
-    /// The file is a git-LFS pointer as `.gitattributes` demands, and its object was not fetched.
+    /// The file is a git-LFS pointer, as `.gitattributes` requires, but the table itself was not fetched.
     #[error("the table is in git-LFS and its object was not fetched")]
     InLfs,
     /// The git object is not in this clone.

@@ -11,14 +11,15 @@ pub struct Example {
     pub line: Option<u64>,
     /// The names and values of the row's key, in the loader's order.
     pub key: Vec<(String, Value)>,
-    /// The faulty or measured values of the row, by name.
+    /// The row's values that the finding is about, by name, such as the measured latency.
     pub values: Vec<(String, Value)>,
 }
 
 /// Name of the example value that lists the other rows with the example's key.
 pub const OTHER_ROWS: &str = "dropped_rows";
 
-/// Name of the example value that names the reference table, for an example that is a row of that table.
+/// Name of the example value that contains the name of a reference table. Only examples that are rows of a reference
+/// table have this value.
 pub const REFERENCE: &str = "row of";
 
 /// The maximum number of examples of a finding.

@@ -14,7 +14,7 @@ pub(crate) fn number_bits(value: f64) -> u64 {
     if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() }
 }
 
-/// Returns the random state of all hashes of this run.
+/// Returns the random seed of this program run, from which [`run_seed`] and [`run_text_hash`] are computed.
 fn run_state() -> &'static RandomState {
     static STATE: OnceLock<RandomState> = OnceLock::new();
     STATE.get_or_init(RandomState::new)
@@ -25,14 +25,14 @@ pub(crate) fn run_seed() -> u64 {
     run_state().hash_one(SEED)
 }
 
-/// Returns a text's hash of this run.
+/// Returns a hash of a text for hash tables. The hash differs between runs of the program.
 pub(crate) fn run_text_hash(text: &str) -> u64 {
     run_state().hash_one(text)
 }
 
-/// Mixes a value into a hash by the folded multiply of wyhash, in which the high half of the product scrambles the low
-/// half. The function is implemented here because it processes whole columns without branches. Like [`text_hash`], it
-/// decides which keys are in a sketch.
+/// Combines a hash and a value into a new hash, by the folded multiply of wyhash: the high half of a product is
+/// combined with its low half. This implementation runs over whole columns without branches. A change of the function
+/// would change which keys are in a sketch.
 #[inline]
 pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     let scrambled = value.wrapping_mul(0xa076_1d64_78bd_642f);
@@ -40,22 +40,22 @@ pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     (wide as u64) ^ ((wide >> 64) as u64)
 }
 
-/// Returns the initial value of a key part's contributions to key hashes. `seed` is the initial value of these hashes,
-/// and `part` is the part's index.
+/// Returns the seed for the hashes of one key part's values. `seed` is the seed of the whole key's hash, and `part` is
+/// the part's index.
 #[inline]
 pub(super) fn part_seed(seed: u64, part: usize) -> u64 {
     mix(seed, part as u64 + 1)
 }
 
-/// Returns the contribution of a key part, given by its index, to a key's hash. `bits` identify the part's
-/// value; for numbers they are [`number_bits`].
+/// Returns the hash of one value of a key part. A key's hash is a sum that includes the hashes of its parts. `part` is
+/// the part's index, and `bits` identifies the value; for numbers, see [`number_bits`].
 #[inline]
 pub(crate) fn part_hash(part: usize, bits: u64) -> u64 {
     mix(part_seed(SEED, part), bits)
 }
 
-/// Returns the FNV-1a hash of a text. It suits short names that are hashed once per dictionary entry. Hashes decide
-/// which keys are in a sketch, so another function would change findings on large tables.
+/// Returns the FNV-1a hash of a text. The function suits short names. Another function would change which keys are in a
+/// sketch, and so the findings on large tables.
 pub(crate) fn text_hash(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))

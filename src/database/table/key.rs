@@ -76,8 +76,8 @@ impl<'a> Keys<'a> {
         self.parts.iter().map(|(name, _)| *name)
     }
 
-    /// Computes the hashes as sums over the parts, so that the contribution of one part can be subtracted:
-    /// see [`part_hash`].
+    /// Computes each row's hash as a sum of the hashes of its key parts. Callers can thus subtract the hash of one
+    /// part: see [`part_hash`].
     fn hash(&self, hasher: KeyHasher) -> Vec<u64> {
         let parts = self.values().enumerate();
         let parts: Vec<HashedPart<'_>> =

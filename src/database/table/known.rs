@@ -19,8 +19,8 @@ impl TableFile {
         Arc::new(TableSpec::inferred(&self.table, family, &columns))
     }
 
-    /// Decodes the table's `bytes`. In a text table, the spec determines which columns are texts even if
-    /// every cell looks like a number, and which rows are damaged because a cell is not a number.
+    /// Decodes the table's `bytes`. In a text table, a column that the spec declares as text stays text, even if every
+    /// cell looks like a number. A row with a text in a numeric column counts as damaged.
     ///
     /// # Errors
     ///
@@ -29,8 +29,8 @@ impl TableFile {
         self.decode_of(specs, bytes, Wanted::All)
     }
 
-    /// Decodes the `wanted` columns of a Parquet file, without decompressing the others, so that damage in
-    /// them is not noticed. A text table is decoded completely.
+    /// Decodes only the `wanted` columns of a Parquet file. Damage in other columns is not noticed. A text table is
+    /// decoded completely.
     ///
     /// # Errors
     ///

@@ -18,8 +18,8 @@ impl<'a> LineCounter<'a> {
         Self { bytes, at: 0, line: 1 }
     }
 
-    /// Returns the line, from 1, of the record that starts at a byte. Line ends at this byte belong to the record
-    /// before.
+    /// Returns the line of a record, from 1. `byte` is the position where the csv crate starts the record. Line breaks
+    /// at this position are skipped, because they end the line before the record.
     ///
     /// The csv crate counts records and not lines, so blank lines and CRLF would shift its numbers.
     pub(crate) fn line(&mut self, byte: u64) -> u32 {
@@ -39,8 +39,7 @@ pub(super) fn past_line_end(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The line of each row. For each group of rows on successive lines, only the group's first row and its line are
-/// stored.
+/// The line of each row. Of rows on successive lines, only the first row and its line are stored.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct RowLines(Vec<(usize, u32)>);
 
@@ -56,7 +55,7 @@ impl RowLines {
         Self(runs)
     }
 
-    /// Returns the place of a row for people: `line 4` of a text table, else `row 2`.
+    /// Returns a row's position as a text for messages: `line 4` of a text table, otherwise `row 2`.
     pub(crate) fn place(&self, row: usize) -> String {
         self.line(row).map_or_else(|| format!("row {row}"), |line| format!("line {line}"))
     }
@@ -80,7 +79,7 @@ pub(crate) fn write_cell(
     out.write_field(cell)
 }
 
-/// Appends a value, or nothing for `None`.
+/// Appends a value to the text `to`. Appends nothing for `None`.
 pub(crate) fn shown<T: std::fmt::Display>(to: &mut String, value: Option<T>) {
     if let Some(value) = value {
         // Writing to a string does not fail.
@@ -88,7 +87,7 @@ pub(crate) fn shown<T: std::fmt::Display>(to: &mut String, value: Option<T>) {
     }
 }
 
-/// Appends a cell, or nothing if it is null.
+/// Appends a cell to the text `to`, given by column and row. Appends nothing for `None` or a null cell.
 pub(crate) fn shown_cell(to: &mut String, cell: Option<(&Column, u32)>) {
     let Some((column, row)) = cell else { return };
     let row = row as usize;

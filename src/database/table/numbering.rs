@@ -4,7 +4,7 @@ use hashbrown::HashTable;
 
 use super::{mix, run_seed};
 
-/// The number of entries in the cache of recent values. It is larger than the number of sizes in a sweep.
+/// The number of entries in the cache of recent values. A column of a sweep usually has fewer distinct values.
 const REMEMBERED: usize = 512;
 
 /// Distinct values, numbered in order of first occurrence.
@@ -45,8 +45,8 @@ impl Numbering {
         values
     }
 
-    /// Returns the number of a value that is not in the cache. This function is not inlined, so that the function with
-    /// the cache lookup can be.
+    /// Returns the number of a value that is not in the cache; a new value gets the next number. Not inlined, so that
+    /// the compiler can inline the function with the cache lookup, which nearly all calls need.
     #[inline(never)]
     fn look_up(&mut self, value: u64, hash: u64) -> u32 {
         let next = self.numbers.len() as u32;

@@ -85,12 +85,12 @@ impl KeyHasher {
     }
 }
 
-/// A key part with precomputed contributions to hashes.
+/// A key part, prepared for hashing. The hash of a key is the sum of the hashes of its parts' values.
 pub(super) struct HashedPart<'k> {
-    /// The initial value of the part's contributions.
+    /// The seed for the hashes of the part's values.
     seed: u64,
     values: &'k PartValues<'k>,
-    /// The contributions of texts and integers, by code.
+    /// The hash of each distinct text or integer, indexed by code. Empty if the hashes are not computed in advance.
     coded: Vec<u64>,
 }
 
@@ -113,25 +113,25 @@ impl<'k> HashedPart<'k> {
         Self { seed, values, coded }
     }
 
-    /// Returns the contribution of a text or integer by its code; 0 for null.
+    /// Returns the hash of a text or integer, given by its code; 0 for null.
     #[inline]
     fn coded(&self, code: u32) -> u64 {
         self.coded.get(code as usize).copied().unwrap_or(0)
     }
 
-    /// Returns the contribution of a number.
+    /// Returns the hash of a number in this key part.
     #[inline]
     fn number(&self, value: f64) -> u64 {
         mix(self.seed, number_bits(value))
     }
 
-    /// Returns the contribution of a flag.
+    /// Returns the hash of a flag in this key part.
     #[inline]
     fn flag(&self, flag: bool) -> u64 {
         mix(self.seed, u64::from(flag))
     }
 
-    /// Returns the part's contribution if it is the same in every row; otherwise `None`.
+    /// Returns the hash of the part's value if the value is the same in all rows; otherwise `None`.
     pub(super) fn same(&self) -> Option<u64> {
         match self.values {
             PartValues::Formula(Value::Number(Vals::One(n))) => Some(self.number(*n)),
@@ -141,8 +141,8 @@ impl<'k> HashedPart<'k> {
         }
     }
 
-    /// Adds the part's contributions to the hashes of a block of rows that starts at row `first`. Does
-    /// nothing if the contribution is the same in all rows.
+    /// Adds the hash of the part's value to each row's hash. `hashes` are of a block of rows that starts at row
+    /// `first`. Does nothing for a part with the same value in all rows.
     pub(super) fn add_to(&self, hashes: &mut [u64], first: usize) {
         let rows = first..first + hashes.len();
         match self.values {
@@ -169,7 +169,7 @@ impl<'k> HashedPart<'k> {
     }
 }
 
-/// Adds the contribution of each value to the hash of its row.
+/// Adds the hash of each value to the hash of its row. `added` computes a value's hash.
 fn add_all<T: Copy>(hashes: &mut [u64], values: &[T], added: impl Fn(T) -> u64) {
     for (hash, value) in hashes.iter_mut().zip(values) {
         *hash = hash.wrapping_add(added(*value));

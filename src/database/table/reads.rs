@@ -62,7 +62,7 @@ impl Reads {
     }
 }
 
-/// The inputs that a rule has read so far. Each view of a table records here which columns and facts it returned.
+/// The columns and facts of a table that a rule has read so far. Each read access to the table is recorded here.
 #[derive(Debug)]
 pub(crate) struct ReadsRecord(RefCell<Reads>);
 

@@ -68,8 +68,8 @@ impl<'a> TableScope<'a> {
         Ok(longest)
     }
 
-    /// Returns views of consecutive parts of the rows, each with its first row. Columns of a part fit in the
-    /// cache.
+    /// Divides the rows into blocks that fit in the processor's cache. Returns each block as a view with the index of
+    /// its first row.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (usize, Self)> {
         const ROWS: usize = 8192;
         (0..self.table.rows).step_by(ROWS).map(|start| {
@@ -126,9 +126,10 @@ impl Scope for TableScope<'_> {
 /// Dotted name of the system fact that states the GPU's compute capability.
 const CAPABILITY: &str = "gpu.sm_version";
 
-/// Returns each row's rank in the order in which the loader looks up rows: first rows of the pinned kernel, then rows
-/// of kernels with more rows. In a table whose kernels are not stored separately, rows in maps that the loader asks
-/// last have rank 1 and all others 0. `None` if the table has neither.
+/// Returns the rank of each row, from 0. The loader looks for a key first in the rows with rank 0, then with rank 1,
+/// and so on. If kernels are stored separately, each kernel has a rank: 0 for the pinned kernel, then by decreasing
+/// number of rows. Otherwise, rows in maps that the loader reads last have rank 1. `None` if the table has no such
+/// order.
 pub fn lane_ranks(scope: &TableScope<'_>) -> Option<Vec<u32>> {
     let Some(lanes) = scope.spec.lanes.as_ref() else {
         let last = scope.spec.buckets.iter().find(|bucket| bucket.apart.is_some())?;

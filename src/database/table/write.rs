@@ -18,13 +18,12 @@ use crate::base::error::{Error, Result};
 
 /// Encodes columns as Parquet, decodes the result and checks that every cell is equal.
 ///
-/// Integers become int64, numbers double, flags bool, texts string: the types of the public tables, all of
-/// them nullable.
+/// Integers are written as int64, numbers as double, flags as bool and texts as string. The public tables have the same
+/// types. All columns are nullable.
 ///
 /// # Errors
 ///
-/// If the columns differ in length, two have the same name, one has an unsupported type, or the decoded cells
-/// differ.
+/// If the columns differ in length, two have the same name, one has an unsupported type, or the decoded cells differ.
 pub fn encode(columns: &[(String, Column)]) -> Result<Vec<u8>> {
     let failed = |why: String| Error::new(format!("cannot write a table: {why}"), "");
     let bytes = bytes(columns).map_err(failed)?;

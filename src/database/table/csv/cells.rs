@@ -11,7 +11,7 @@ const SHOWN: usize = 40;
 /// The cells of a column. Its type is the first that fits all cells: integer, number, flag, text.
 pub(super) struct Cells {
     texts: Vec<Option<Arc<str>>>,
-    /// The type that the table's spec asks for, if it is known.
+    /// The type that the table's spec states for the column; `None` if the spec does not mention the column.
     wanted: Option<ColumnKind>,
 }
 
@@ -41,8 +41,8 @@ impl Cells {
         self.texts.retain(|_| row.next().is_some_and(|row: usize| keep[row]));
     }
 
-    /// Lists the rows whose cell does not fit the wanted type, if most cells of the column fit. Because of these rows,
-    /// the decoder read the whole `column` as text, and rules for numbers would skip its other cells.
+    /// Returns the rows with a cell that is not of the type `wanted`, provided that most cells of the column are.
+    /// Because of such cells, the decoder reads the whole `column` as text.
     pub(crate) fn strays(&self, column: &Column) -> Vec<usize> {
         let fits: fn(&str) -> bool = match self.wanted {
             None | Some(ColumnKind::Text) => return Vec::new(),

@@ -17,7 +17,7 @@ use crate::specs::ColumnKind;
 /// The byte order mark of UTF-8, which some editors write.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The maximal number of torn rows that are shown.
+/// The maximum number of damaged rows that a message describes.
 const SHOWN: usize = 5;
 
 /// Decodes a text table. `wanted` returns the type that a column should have, if it is known.
@@ -97,7 +97,7 @@ pub(super) fn decode(
     Ok(rows.table(names))
 }
 
-/// Returns the reason why a record is not a row of the table; `None` if it is one.
+/// Returns the reason why a record is not a valid row of the table; `None` for a valid row.
 fn damage_reason(record: &csv::ByteRecord, header: &csv::ByteRecord) -> Option<String> {
     if record == header {
         Some("the header again".into())
@@ -125,8 +125,8 @@ impl Rows {
         }
     }
 
-    /// Converts the rows to a table. A row with a cell of another type than the rest of its column
-    /// counts as damaged, so that the other cells of the column are judged.
+    /// Converts the rows to a table. If most cells of a column have the type that the spec states, rows with other
+    /// cells in this column are counted as damaged and left out. The column thus keeps its type.
     fn table(mut self, names: Vec<String>) -> Table {
         let mut columns: Vec<Column> = self.columns.iter().map(Cells::column).collect();
         let mut strays: BTreeMap<usize, String> = BTreeMap::new();

@@ -8,7 +8,7 @@ use polars_arrow::io::ipc::format::ipc::planus::{self, ReadAsRoot as _};
 use super::errors::{FileError, one_line};
 use crate::database::limits::MOST_COLUMNS;
 
-/// The maximal size of all names and metadata of an unfolded schema in bytes. pandas writes a kilobyte of
+/// The maximum size of all names and metadata of a decoded Arrow schema, in bytes. pandas writes about 1000 bytes of
 /// metadata for ten columns.
 const MOST_BYTES: usize = 4 << 20;
 
@@ -36,8 +36,8 @@ pub(super) fn check(encoded: &str) -> Result<(), FileError> {
     }
 }
 
-/// The numbers of fields and bytes that the rest of an Arrow schema may contain. Each step of the walk returns `None`
-/// if they are used up.
+/// The numbers of fields and bytes that an Arrow schema may still contain while it is checked. The schema is refused if
+/// one of the numbers is exceeded.
 struct SchemaBudget {
     fields: usize,
     bytes: usize,
@@ -102,5 +102,5 @@ impl SchemaBudget {
     }
 }
 
-/// The metadata of a field or schema.
+/// The metadata of a field or of a whole schema, as pairs of key and value.
 type Notes<'a> = planus::Vector<'a, planus::Result<ipc::KeyValueRef<'a>>>;

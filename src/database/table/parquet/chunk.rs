@@ -17,7 +17,8 @@ pub(crate) struct ChunkGroup {
 pub(crate) struct Chunk {
     /// The position of the pages in the file.
     pub(super) range: Range<usize>,
-    /// The start of the first data page as the footer states it; `None` if no dictionary is stated before the page.
+    /// The position in the file at which the first data page starts, as the footer states it. `None` if the footer
+    /// states no dictionary page before the data pages.
     pub(super) first_data: Option<usize>,
     /// The number of values that the footer states.
     pub(super) values: usize,

@@ -16,10 +16,12 @@ use super::walk::{PageWalk, size};
 use super::{Chunk, ChunkGroup, ColumnError, ColumnResult, FileError};
 use crate::database::limits::MOST_FOOTER;
 
-/// The fields of a column's metadata in which a copy must equal the metadata in the footer.
+/// The fields of a column's metadata that every copy of the metadata must repeat unchanged. Some writers store copies
+/// outside of the footer.
 type MetadataFacts<'a> = (i32, i32, &'a [String], [i64; 4], [Option<i64>; 2]);
 
-/// Refuses a file in which two parts overlap, or in which bytes before the footer at `end` belong to no part.
+/// Refuses a file in which two stated ranges of bytes (pages, indexes or filters) overlap, or in which bytes before the
+/// footer belong to none of these ranges. `end` is the start of the footer.
 pub(super) fn check(
     bytes: &[u8],
     stated: &[RowGroup],

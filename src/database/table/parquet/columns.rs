@@ -123,8 +123,8 @@ fn decode(
     Ok(arrays)
 }
 
-/// Returns the field with which the decoder reads a text column as dictionary indices, like a column of polars'
-/// categories. This takes a third of the time of reading each cell as a text.
+/// Returns the Arrow field with which the decoder reads a text column as dictionary indices. This takes a third of the
+/// time of reading each cell as a text.
 fn indices() -> Field {
     let dtype =
         ArrowDataType::Dictionary(IntegerType::UInt32, Box::new(ArrowDataType::Utf8View), false);

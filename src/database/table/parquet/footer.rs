@@ -187,7 +187,8 @@ fn range(meta: &ColumnMetaData, end: usize) -> ColumnResult<(Range<usize>, Optio
     Ok((start..stop, first_data))
 }
 
-/// Returns the schema for the decoder, read from a new footer that contains nothing else.
+/// Returns the schema in the form that the decoder needs. For this, writes a footer that contains only the schema, and
+/// reads the footer again.
 fn schema(schema: Vec<SchemaElement>, arrow: Option<String>) -> Result<FileMetadata, FileError> {
     let pair = arrow.map(|value| KeyValue { key: ARROW_SCHEMA.to_owned(), value: Some(value) });
     let footer = FileMetaData {

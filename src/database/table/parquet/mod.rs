@@ -69,7 +69,7 @@ fn read(bytes: &[u8], wanted: Wanted<'_>) -> Result<Table, FileError> {
     Ok(Table { stored, ..Table::of(footer.rows, known) })
 }
 
-/// Returns the range of Parquet leaves of each Arrow field.
+/// Returns, for each Arrow field, the range of indices of its leaves in the Parquet schema.
 fn leaves(footer: &Footer, schema: &ArrowSchema) -> Result<Vec<std::ops::Range<usize>>, FileError> {
     let columns = footer.schema.schema();
     let names = columns.fields().iter().map(polars_parquet::read::ParquetType::name);

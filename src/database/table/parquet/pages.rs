@@ -21,10 +21,10 @@ use super::{Chunk, ColumnError, ColumnResult, values};
 use crate::database::limits::MOST_BYTES;
 use crate::specs::Codec;
 
-/// The ratio of decompressed to compressed size for which memory is reserved.
+/// The expected ratio of decompressed to compressed size, by which memory for the decompressed pages is reserved.
 const UNFOLDED: usize = 4;
 
-/// The approximate size of a rewritten page header in bytes.
+/// The approximate size in bytes of a page header that this program writes.
 const HEADER: usize = 64;
 
 /// A reader of the pages of a file's columns, with a limit on their total size.
@@ -42,13 +42,14 @@ pub(super) struct Pages {
     pub(super) indices: bool,
     /// The position of the dictionary in `bytes`, and its number of entries; `None` if the column has no dictionary.
     dictionary: Option<(Range<usize>, usize)>,
-    /// The position of each page's values in `bytes`, and their number.
+    /// For each page, the position of its values in `bytes`, and the number of values that are not null.
     values: Vec<(Range<usize>, usize)>,
     pub(super) rows: usize,
 }
 
 impl Pages {
-    /// Returns the dictionary's bytes and number of entries; `None` unless every row is an index into it.
+    /// Returns the dictionary's bytes and number of entries. `None` if a row is null or is stored without the
+    /// dictionary.
     pub(super) fn dictionary(&self) -> Option<(&[u8], usize)> {
         let present: usize = self.values.iter().map(|(_, count)| count).sum();
         let (at, entries) = self.dictionary.as_ref()?;
@@ -127,7 +128,7 @@ impl<'a> BoundedPages<'a> {
     }
 }
 
-/// The state of reading a column's pages.
+/// The pages of a column that were read so far.
 struct ColumnPages<'a> {
     leaf: &'a Descriptor,
     /// The number of values read so far, including nulls.
@@ -145,7 +146,7 @@ impl ColumnPages<'_> {
         self.pages.dictionary.as_ref().map(|(_, entries)| *entries)
     }
 
-    /// Returns true if the values have levels, which mark nulls.
+    /// Returns true if the column may contain nulls. Its pages then store a level for each value, which marks nulls.
     fn nullable(&self) -> bool {
         self.leaf.max_def_level > 0
     }
@@ -262,8 +263,8 @@ impl ColumnPages<'_> {
         self.count(count, header.encoding, bytes, present)
     }
 
-    /// Records the values of the last page: `values` in total, `present` of them not null and stored in the
-    /// last `bytes` bytes.
+    /// Records the values of the page that was added last. `values` counts all values, and `present` those that are not
+    /// null. The present values are the last `bytes` bytes of `Pages::bytes`.
     fn count(
         &mut self,
         values: usize,
@@ -279,7 +280,8 @@ impl ColumnPages<'_> {
         Ok(())
     }
 
-    /// Appends a page's header and returns room for its body.
+    /// Appends a page to `Pages::bytes`: writes the header, and returns the space for a body of `length` bytes.
+    /// `claims` sets further fields of the header.
     fn push(
         &mut self,
         length: usize,

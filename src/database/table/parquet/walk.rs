@@ -7,8 +7,8 @@ use super::runs::take;
 use super::{Chunk, ColumnError, ColumnResult};
 use crate::database::limits::LONGEST_TEXT;
 
-/// The maximum total size of the texts in a page's header, in bytes. The header's statistics contain a smallest and a
-/// largest text, each under two names.
+/// The maximum total size of the texts in a page's header, in bytes. A header contains the page's smallest and largest
+/// text, and each of these texts twice.
 const LONGEST_HEADER: usize = 4 * LONGEST_TEXT + 4096;
 
 /// A page of a column chunk in the file.
