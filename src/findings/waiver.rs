@@ -31,8 +31,8 @@ pub(crate) struct Waiver {
     pub rule: String,
     /// Glob over the finding's path; `**` crosses folders.
     pub path: String,
-    /// Condition on the finding's `rows`, `severity` and evidence; if absent, all findings of the rule on the path are
-    /// waived.
+    /// Condition on the finding's `rows`, `severity` and evidence. Without a condition, all findings of the rule on the
+    /// path are waived.
     #[serde(default, rename = "where")]
     pub predicate: Option<Expr>,
     /// The reason why the finding is acceptable.
@@ -67,7 +67,8 @@ pub(crate) fn schema(generator: schemars::SchemaGenerator) -> schemars::Schema {
 }
 
 impl Waiver {
-    /// Returns the path matcher and the last day; fails if the waiver is not signed.
+    /// Returns the matcher of the waiver's path and the waiver's last day. Fails if the reason, the evidence or the
+    /// name of the approver is empty.
     fn check(&self) -> Result<(GlobMatcher, Date), Reason> {
         let signed = [
             ("reason", &self.reason),
@@ -99,8 +100,7 @@ pub enum WaiverError {
     /// The waiver's condition cannot be evaluated.
     #[error(transparent)]
     Formula(#[from] ExprError),
-    /// The waiver's condition reads a name that no finding of its rule has. The condition would be true for all
-    /// findings or for none.
+    /// The waiver's condition uses a name that no finding of the rule has, such as a misspelt one.
     #[error("the condition of the waiver of {rule} uses {name}")]
     Unknown {
         /// Id of the waived rule.
@@ -193,8 +193,7 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// Messages on waivers that match nothing, for rules that ran or are not known. Waivers of other rules are left
-    /// out: a run on tables cannot decide whether a waiver of a traces rule is used.
+    /// Returns the messages on waivers that match no finding. Waivers of known rules that did not run are left out.
     pub fn unused_by(
         &self,
         ran: &dyn Fn(&str) -> bool,
@@ -209,8 +208,8 @@ impl Applied {
     }
 }
 
-/// Rejects a condition with a misspelt name. A name is valid if a finding that the waiver matches has a value of that
-/// name.
+/// Rejects a condition with a misspelt name. A name is correct if at least one finding of the waiver's rule and path
+/// has a value with this name.
 fn check_names<'a>(
     waiver: &Waiver,
     findings: impl Iterator<Item = &'a Finding>,
@@ -243,7 +242,7 @@ fn holds(waiver: &Waiver, finding: &Finding) -> Result<bool, ExprError> {
     Ok(predicate.mask(&FindingFacts(finding))?.get(0))
 }
 
-/// A finding as a table of one row, whose columns the conditions of waivers read.
+/// Shows a finding to the condition of a waiver, as a table with one row.
 struct FindingFacts<'a>(&'a Finding);
 
 impl Scope for FindingFacts<'_> {

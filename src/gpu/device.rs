@@ -14,7 +14,7 @@ use crate::base::words::plural;
 use crate::gpu::calls::Call;
 use crate::gpu::work::Work;
 
-/// A row of a table as a point to measure.
+/// A row of a table that is to be measured again.
 #[derive(Debug, Clone)]
 pub struct Point {
     /// Path of the table in the database.
@@ -23,22 +23,21 @@ pub struct Point {
     pub row: u64,
     /// Names and values of all columns of the row that are not measurements.
     pub key: Vec<(String, Value)>,
-    /// The slice of the row: its texts except framework, version and device, joined by spaces.
+    /// The name of the row's slice: the row's texts except framework, version and device, joined by spaces.
     pub slice: String,
-    /// Decile of the row's latency within its slice, from 1 to 10.
+    /// The row's latency decile within its slice, from 1 (the fastest rows) to 10 (the slowest rows).
     pub decile: usize,
     /// Recorded latency in ms; NaN if the row has none yet.
     pub recorded_ms: f64,
     /// Recorded power in W; `None` if the table has none.
     pub recorded_w: Option<f64>,
-    /// True if the power is measured, too, which takes one second more.
+    /// True if the power is measured in addition to the time. This takes one more second.
     pub power: bool,
-    /// The measurement to run, by the row's recipe. `None` if no recipe matches, so that only a command can measure the
-    /// point.
+    /// The built-in measurement that the row's recipe describes; `None` if no recipe matches the row.
     pub work: Option<Work>,
     /// The call that measures the row, by the table's runner; `None` if collectors are not used.
     pub call: Option<Call>,
-    /// Index of the point's reply if a log is judged again; `None` if the point is measured.
+    /// Index of the point's reply in a log of replies; `None` if the point is measured now.
     pub reply: Option<usize>,
 }
 

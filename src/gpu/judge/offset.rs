@@ -5,8 +5,11 @@ use super::words::{against_recorded, size};
 use crate::base::stats::{median, normal_within};
 use crate::gpu::recipe::Margins;
 
-/// The minimum number of control tables with a small bias. If there are fewer, all control tables are used, and at
-/// least [`LEAST`] of them are needed.
+/// The minimum number of control tables with a small bias. With fewer, all control tables are used, if there are at
+/// least [`LEAST`]. 3997 The log ratio of this GPU's times to the recorded times, estimated from control tables.
+///
+/// The estimate is closer to zero than the median of the control tables, because GPUs of one model differ little. The
+/// less precise the median is, the closer to zero the estimate is.
 const LEAST_RIGHT: usize = 2;
 const LEAST: usize = 3;
 
@@ -20,16 +23,15 @@ pub struct Offset {
     pub median: f64,
     /// Number of control tables.
     pub tables: usize,
-    /// The estimated offset as a log ratio, which is subtracted from the log ratios of a judged table.
+    /// The estimated log ratio, which is subtracted from the log ratios of a judged table.
     pub log: f64,
-    /// The standard deviation of the estimate.
+    /// The standard deviation of the estimate `log`.
     rest: f64,
 }
 
 impl Offset {
-    /// Estimates the offset from the medians of control tables; `None` if there are too few. A control table counts as
-    /// wrong if its bias exceeds the error that a sample must rule out. Wrong tables are ignored, unless fewer than
-    /// [`LEAST_RIGHT`] tables would remain.
+    /// Estimates the offset from the median log ratios of control tables; `None` if there are too few tables. Tables
+    /// with a large bias are ignored if enough others remain.
     pub(crate) fn of(tables: &[&Middle], limits: &Margins) -> Option<Self> {
         let is_right = |t: &&&Middle| t.bias.abs() <= limits.excludes.ln_1p();
         let right: Vec<&Middle> = tables.iter().filter(is_right).copied().collect();
@@ -53,12 +55,13 @@ impl Offset {
         })
     }
 
-    /// Returns the standard deviation between undisturbed collections, given the offset of the card.
+    /// Returns the standard deviation of a table's median log ratio between measurements of the whole table. It is
+    /// smaller if the GPU's offset is known.
     pub(crate) fn collections(offset: Option<&Self>, limits: &Margins) -> f64 {
         offset.map_or(collections(limits), |offset| offset.rest.hypot(own(limits)))
     }
 
-    /// Returns a reason if the offset is so large that nothing can be judged on this card; `None` otherwise.
+    /// Returns a sentence if the GPU's offset is so large that no table can be judged on this GPU; `None` otherwise.
     pub(super) fn trouble(&self, limits: &Margins) -> Option<String> {
         (self.median.abs() > limits.card_most.ln_1p()).then(|| {
             format!(
@@ -71,7 +74,7 @@ impl Offset {
     }
 }
 
-/// Returns the standard deviation between undisturbed collections on one card.
+/// Returns the standard deviation of a table's median log ratio between measurements of the whole table on one GPU.
 fn own(limits: &Margins) -> f64 {
     let card = limits.card / normal_within(0.95);
     (collections(limits).powi(2) - card.powi(2)).max(0.0).sqrt()

@@ -5,7 +5,7 @@ mod product;
 pub(crate) use self::product::{Launch, Product};
 use crate::gpu::work::{Dtype, GpuOperation, Work};
 
-/// The kernel of an operation.
+/// The kind of kernel that performs an operation.
 #[derive(Clone, Copy)]
 pub(crate) enum Kernel {
     /// A matrix product on one GPU.
@@ -28,7 +28,7 @@ pub(crate) enum Collective {
 }
 
 impl Kernel {
-    /// Returns the names of the sizes that the operation needs.
+    /// Returns the names of the sizes that a recipe must give for the operation, such as `m` or `count`.
     pub(crate) fn sizes(self) -> &'static [&'static str] {
         match self {
             Self::Product(product) => product.sizes(),
