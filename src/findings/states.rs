@@ -11,7 +11,7 @@ use crate::database::table::Reads;
 /// States whether a finding is new in comparison with a base or a baseline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Novelty {
-    /// The finding was not compared with a base or a baseline.
+    /// The finding was not compared with a base or a baseline, so it is unknown whether it is new.
     #[default]
     Unjudged,
     /// Neither the base nor the baseline has the finding.
@@ -56,8 +56,7 @@ pub(crate) enum NewFacts {
     None,
     /// The YAML file of the table's system changed.
     System,
-    /// The table moved to another system, backend or version, or became another kind of table. All its rows are judged
-    /// anew.
+    /// The table moved to another system, backend or version, or its spec changed. All its rows are judged anew.
     All,
 }
 
@@ -69,7 +68,7 @@ pub(crate) enum RowChange {
     Unknown,
     /// The pull request does not change the table.
     Untouched,
-    /// The pull request adds all rows.
+    /// All rows of the table are new: the base does not have the table, or its rows cannot be compared.
     All,
     /// The table exists in the base and in the head, and their rows are compared.
     Compared(ComparedRows),
@@ -78,7 +77,7 @@ pub(crate) enum RowChange {
 /// Result of comparing a table's rows in the base with its rows in the head.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ComparedRows {
-    /// The pairs of equal rows in base and head; `None` if every row has the same row number in both.
+    /// How the head's rows match the base's rows; `None` if the rows are the same in both.
     pub matched: Option<Arc<RowMatch>>,
     /// Changes outside of the rows that can change how rules judge these rows.
     pub facts: NewFacts,
@@ -89,14 +88,12 @@ pub(crate) struct ComparedRows {
 }
 
 impl ComparedRows {
-    /// Returns the key hash of a row in the head. Returns the row number if every row has the same number in base and
-    /// head.
+    /// Returns the key hash of a row in the head. Returns the row number if the rows are the same in base and head.
     pub(crate) fn head_key(&self, row: usize) -> Option<u64> {
         self.matched.as_ref().map_or(Some(row as u64), |matched| matched.head_key(row))
     }
 
-    /// Returns the key hash of a row in the base. Returns the row number if every row has the same number in base and
-    /// head.
+    /// Returns the key hash of a row in the base. Returns the row number if the rows are the same in base and head.
     pub(crate) fn base_key(&self, row: usize) -> Option<u64> {
         self.matched.as_ref().map_or(Some(row as u64), |matched| matched.base_key(row))
     }
@@ -121,13 +118,13 @@ impl RowChange {
     }
 }
 
-/// For each row of a table: whether a pull request changes what one rule reads of the row. Also contains what the rule
-/// found in the base.
+/// The row changes of one table, as seen by one rule: only columns and facts that the rule reads count. Also contains
+/// what the rule found on these rows in the base.
 pub struct RowStates<'a> {
     pub(super) change: &'a RowChange,
     /// Bit mask of the columns that the rule reads.
     bits: u64,
-    /// True if facts changed that the rule reads.
+    /// True if something outside of the rows changed that the rule reads, such as the system's YAML file.
     has_new_facts: bool,
     /// The worst severity that the rule found in the base, by the key hash of the row.
     pub(super) known: HashMap<u64, Severity>,
@@ -136,7 +133,7 @@ pub struct RowStates<'a> {
 }
 
 impl<'a> RowStates<'a> {
-    /// Creates row states for one rule. `known` and `worst_before` are empty: the rule found nothing in the base.
+    /// Creates row states for one rule. The rule's hits in the base, `known` and `worst_before`, are empty at first.
     pub(crate) fn new(change: &'a RowChange, reads: &Reads) -> Self {
         let (mut bits, mut has_new_facts) = (u64::MAX, false);
         if let RowChange::Compared(rows) = change {
@@ -168,7 +165,8 @@ impl<'a> RowStates<'a> {
         }
     }
 
-    /// Returns true if the pull request adds the row, or changes a column or fact that the rule reads.
+    /// Returns true if the pull request adds the row, or changes something that the rule reads, such as a column of the
+    /// row or the system's YAML file.
     pub(super) fn is_touched(&self, row: usize) -> bool {
         self.is_added_or_edited(row) || self.has_new_facts
     }
@@ -182,7 +180,8 @@ impl<'a> RowStates<'a> {
         self.is_touched(row) && (is_added() || known().is_none_or(|before| grade < *before))
     }
 
-    /// Returns the novelty of a finding on new hits, then the novelty of a finding on old hits.
+    /// A rule can have two findings on a table, one for new hits and one for old hits. Returns the novelty of each, in
+    /// this order.
     pub(super) fn novelties(&self) -> [Novelty; 2] {
         match self.change {
             RowChange::Unknown => [Novelty::Unjudged; 2],

@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Finding, Novelty, Severity, Sink};
 use crate::base::words::{names, plural};
 
-/// The key in a finding's evidence and slice under which a name that this program does not know is stored.
+/// A finding on a name that this program does not know stores the name under this key, in its evidence and in its
+/// slice.
 const UNKNOWN: &str = "unknown";
 
-/// The key in a finding's slice under which the common sentence of a merged finding is stored.
+/// A finding that several files share stores its common sentence under this key, in its slice.
 const SHARED: &str = "shared";
 
 /// Two findings with the same pair are merged: the rule's id, and the unknown name or the common sentence.
@@ -38,7 +39,8 @@ impl Finding {
     }
 }
 
-/// Marks a mergeable finding as old if a finding of the base, on any file, has the same pair of rule and text.
+/// Marks new findings as old if the base has the same finding, on any file. Only findings that can be merged over files
+/// are considered.
 pub(crate) fn inherit_unknown(findings: &mut [Finding], base: &BTreeSet<NoveltyKey>) {
     let is_known =
         |f: &&mut Finding| f.is_new() && f.novelty_key().is_some_and(|k| base.contains(&k));

@@ -23,7 +23,7 @@ use crate::base::expr::{Expr, ExprError, Scope, Vals, Value};
 use crate::base::glob::{GlobScope, matcher};
 use crate::findings::Finding;
 
-/// A waiver of a rule's findings.
+/// A waiver: states which findings of a rule a maintainer accepts, why, and until when.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Waiver {
@@ -90,11 +90,11 @@ pub(crate) fn parse_date(text: &str) -> Result<Date, Reason> {
         .map_err(|_| format!("'{text}' is not a date: write YYYY-MM-DD, such as 2027-12-31").into())
 }
 
-/// Hint that names the documentation of waivers.
+/// A hint for error messages, which names the documentation of waivers.
 pub(crate) const WAIVER_HINT: &str = "docs/validate.md explains how a waiver is written, in \"The repository's own settings\"; \
                                `perfdb-gate schema waivers` prints its fields for an editor";
 
-/// The reason why waivers cannot be applied.
+/// An error in the condition of a waiver.
 #[derive(Debug, thiserror::Error)]
 pub enum WaiverError {
     /// The waiver's condition cannot be evaluated.
@@ -113,7 +113,7 @@ pub enum WaiverError {
 }
 
 impl WaiverError {
-    /// Converts to the error that ends a run, for the waiver file at `path`.
+    /// Converts to an error of the program, which names the waiver file at `path`.
     pub(crate) fn of(self, path: &str) -> Error {
         let message = format!("{path}: {self}");
         match &self {
@@ -127,7 +127,7 @@ impl WaiverError {
 }
 
 impl Waivers {
-    /// Ids of the waived rules, in the order of the waivers.
+    /// Returns the id of each waiver's rule, in the order of the waivers.
     pub(crate) fn rules(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|(waiver, ..)| waiver.rule.as_str())
     }
@@ -184,11 +184,11 @@ impl Waivers {
 /// Messages on waivers that had no effect.
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// Messages on waivers past their last day.
+    /// Messages on waivers whose last day has passed.
     pub expired: Vec<String>,
     /// Messages on the owners' exceptions past their last day.
     pub expired_exceptions: Vec<String>,
-    /// Waivers that match no finding: rule id and message.
+    /// The rule's id and a message for each waiver that matches no finding.
     pub unused: Vec<(String, String)>,
 }
 
@@ -242,7 +242,7 @@ fn holds(waiver: &Waiver, finding: &Finding) -> Result<bool, ExprError> {
     Ok(predicate.mask(&FindingFacts(finding))?.get(0))
 }
 
-/// Shows a finding to the condition of a waiver, as a table with one row.
+/// A finding, shown to a waiver's condition as a table with one row.
 struct FindingFacts<'a>(&'a Finding);
 
 impl Scope for FindingFacts<'_> {

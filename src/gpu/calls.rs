@@ -19,19 +19,19 @@ pub struct Call {
     /// Name of the module's function.
     pub function: String,
     /// Positional arguments. `{"type": T}` stands for attribute T of the module. `{"case": N}` stands for element N of
-    /// that case in the collector's list of cases which has all the other arguments.
+    /// a case of the collector, namely the case that has all the other arguments.
     pub args: Vec<Json>,
-    /// Name of the module's function that lists the collector's cases, which are tuples of arguments.
+    /// Name of the module's function that lists the collector's cases. A case is a tuple of arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cases: Option<String>,
-    /// Values by which a case is selected if several cases have the same arguments. The key is the index of an element
-    /// of the case.
+    /// Preferred values, by element index of a case. They decide which case is used if several cases have the same
+    /// arguments.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prefer: BTreeMap<usize, Json>,
     /// Environment variables of the call.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Name of the file that the function writes.
+    /// Name of the file to which the function writes its results.
     pub file: String,
     /// The values that all rows measured by this call share, as one text; absent if the call measures one row.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,8 +40,8 @@ pub struct Call {
     /// process calls it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// The host's time per call, as a number of empty kernel launches that take equally long; `None` if a CUDA graph is
-    /// timed.
+    /// The host's time per call, as the number of empty kernel launches that take equally long; `None` if a CUDA graph
+    /// is timed.
     #[serde(skip)]
     pub launches: Option<u32>,
     /// The reason why the measured time cannot be compared with the recorded one; `None` if it can. The time is shown,
@@ -50,7 +50,7 @@ pub struct Call {
     pub proxy: Option<String>,
 }
 
-/// The calls of collector functions that measure the rows of a table.
+/// Finds the call of a collector function that measures each row of a table.
 pub(crate) struct Calls<'a> {
     table: &'a str,
     runners: Vec<EvaluatedRunner<'a>>,
@@ -90,12 +90,13 @@ impl<'a> Calls<'a> {
         self.runner(row).is_some()
     }
 
-    /// Returns the column values that a row shares with the other rows of its call; `None` if a call measures one row.
+    /// Returns the values that all rows measured by the same call share, as one text; `None` if the call measures one
+    /// row.
     pub(crate) fn group(&self, row: usize) -> Option<String> {
         self.runner(row)?.group(row)
     }
 
-    /// Returns the number of GPUs that measure a row together.
+    /// Returns the number of GPUs that one measurement of the row uses.
     pub(crate) fn gpus(&self, row: usize) -> u64 {
         self.runner(row).and_then(|runner| runner.processes(row)).unwrap_or(1)
     }

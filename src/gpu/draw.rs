@@ -12,8 +12,8 @@ use crate::gpu::device::{Device, Point};
 use crate::gpu::points::MeasurablePoints;
 use crate::specs::{Noise, NoiseBand};
 
-/// The minimum number of groups of rows to draw from, where one call of a collector measures a whole group. Few groups
-/// are drawn, because a call takes minutes.
+/// The minimum number of groups to draw rows from, if one call measures a whole group of rows. The number is small,
+/// because a call takes minutes.
 const GROUPS: usize = 3;
 
 /// The settings of a random draw of points from a table.
@@ -29,7 +29,7 @@ pub(crate) struct DrawRules<'a> {
     pub dtypes: Option<&'a BTreeSet<String>>,
 }
 
-/// The number of rows at each step of a random draw from a table, such as rows left out.
+/// The numbers of rows at each step of a random draw: selected, left out, drawn from and replaced.
 #[derive(Debug, Clone)]
 pub struct DrawCounts {
     /// Seed of the random draw.
@@ -43,10 +43,10 @@ pub struct DrawCounts {
     /// Number of the table's rows that cannot be measured, because no recipe or runner matches them or the device does
     /// not support them.
     pub without_recipe: usize,
-    /// Text on the rows that were left out because they need more GPUs than there are; `None` without such rows.
+    /// A sentence on the rows that were left out because they need more GPUs than this machine has; `None` without such
+    /// rows.
     pub larger: Option<String>,
-    /// A sentence on the rows that were left out because they need more GPUs than this machine has; `None` if there are
-    /// no such rows.
+    /// Number of rows left out because the device cannot measure what was recorded, such as another kernel.
     pub proxies: usize,
     /// Number of strata. A stratum contains the rows of one slice and one latency decile.
     pub strata: usize,
@@ -57,7 +57,7 @@ pub struct DrawCounts {
 /// Points drawn from a table, not yet measured.
 pub(crate) struct Drawn {
     pub file: TableFile,
-    /// The number of rows at each step of the random draw, such as rows left out.
+    /// The numbers of rows at each step of the random draw.
     pub counts: DrawCounts,
     /// True if the device measures what was recorded, so that the table can be judged. False if all points are proxies.
     pub is_judged: bool,
@@ -135,7 +135,7 @@ fn grouped(points: &MeasurablePoints<'_>, rows: &[usize], rules: DrawRules<'_>) 
     left
 }
 
-/// The number of latency groups into which the rows of a slice are divided.
+/// The number of parts into which the rows of a slice are divided by latency.
 const PARTS: usize = 10;
 
 /// The rows of one slice and latency decile.
@@ -170,7 +170,7 @@ fn strata(rows: impl IntoIterator<Item = (usize, String, f64)>) -> Vec<Stratum> 
     strata
 }
 
-/// The rows drawn for a sample.
+/// Rows that were drawn at random.
 #[derive(Debug, Clone, PartialEq)]
 struct DrawnRows {
     /// The stratum index and row number of each point, in the order of measurement.

@@ -25,10 +25,10 @@ use crate::specs::NoiseBand;
 /// drift of the device is noticed.
 const CONTROLS: usize = 5;
 
-/// The number of passes over the control points that count. An earlier pass, which does not count, wakes the GPU.
+/// The number of passes over the control points that count. A first pass, which wakes the GPU, does not count.
 const PASSES: usize = 3;
 
-/// The number of successive measurements that may fail for the same reason before their table is given up.
+/// The number of successive failures for the same reason after which a table is given up.
 const MOST_EQUAL_FAILURES: usize = 5;
 
 /// A run that measures one table after another.
@@ -40,14 +40,15 @@ pub(crate) struct MeasuringRun<'a> {
     pub replies: Option<File>,
     /// The error by which the device failed; `None` if it works. After this error, nothing more is measured.
     pub failed: Option<Error>,
-    /// The reasons of the table's latest failed measurements, if these failed one after another for the same reason.
+    /// The reasons of the last failed measurements of the table. They are all the same, because another result clears
+    /// the list.
     pub failures: Vec<Reason>,
     /// Duration in seconds of the table's fastest measurement.
     pub fastest: f64,
 }
 
-/// Updates `failures`, the successive failures for the same reason, after an answer. A success, or a failure for
-/// another reason, clears the list first. Changes nothing once the table is given up.
+/// Appends the reason of a failed answer to `failures`, a list of equal reasons. A success, or another reason, clears
+/// the list first. Changes nothing once the table is given up.
 fn add_failure(failures: &mut Vec<Reason>, answer: &Result<Answer, Reason>) {
     if cause(failures).is_none() {
         failures.retain(|why| answer.as_ref().err() == Some(why));
@@ -76,8 +77,8 @@ impl MeasuringRun<'_> {
         Some(answer)
     }
 
-    /// Measures each control point once. Appends the median time in ms to the control point's list in `times`. `asked`
-    /// is the number of points of the table.
+    /// Measures each control point once, and appends the median time in ms to the point's list in `times`. `asked` is
+    /// the number of points of the table.
     fn pass(&mut self, controls: &[Point], times: &mut [Vec<f64>], asked: usize) -> Result<()> {
         for (index, (point, times)) in controls.iter().zip(times).enumerate() {
             if !is_affordable(index, asked, self.fastest) {
@@ -91,12 +92,12 @@ impl MeasuringRun<'_> {
     }
 }
 
-/// The maximum duration in seconds of a fast call. If all calls of a table are slower, fewer control points are
-/// measured.
+/// The maximum duration in seconds of a fast call. If even the fastest call of a table is slower, fewer control points
+/// are measured.
 const SLOW: f64 = 2.0;
 
-/// Returns true if the control point with this index is measured. If all calls of the table are slow, only a quarter as
-/// many control points are measured as the table has points.
+/// Returns true if the control point with this index is to be measured. If calls are slow, the number of control points
+/// is limited to a quarter of the table's `asked` points, but at least 2.
 fn is_affordable(index: usize, asked: usize, fastest: f64) -> bool {
     index < (asked / 4).max(2) || fastest <= SLOW
 }
@@ -107,13 +108,13 @@ const CONTROL_MS: f64 = 100.0;
 /// The measured points of a table, not yet judged.
 pub(crate) struct MeasuredTable {
     pub file: TableFile,
-    /// The number of rows at each step of the random draw, such as rows left out.
+    /// The numbers of rows at each step of the random draw.
     pub counts: DrawCounts,
     /// The points in the order of measurement.
     pub points: Vec<Measured>,
-    /// The number of points to measure. `points` contains fewer if the run was stopped.
+    /// The number of points that were to be measured. `points` contains fewer if the run was stopped.
     pub asked: usize,
-    /// The times of each control point in ms, one per pass.
+    /// The times of each control point in ms, one time per pass.
     controls: Vec<Vec<f64>>,
     /// The reason why the table was given up; `None` if it was not.
     given_up: Option<String>,
@@ -232,14 +233,14 @@ impl MeasuredTable {
     }
 }
 
-/// Returns a time in ms. Points with a shorter recorded time are limited by the host's kernel launches.
+/// Returns a time in ms. A shorter recorded time of the point counts as determined by the host's kernel launches.
 fn host_ms(point: &Point, about: &About) -> f64 {
     let launches = point.call.as_ref().and_then(|call| call.launches);
     launches.zip(about.launch_us).map_or(0.0, |(count, us)| f64::from(count) * us / 1e3)
 }
 
-/// Chooses control points from the drawn points. Their latencies are spread evenly, except that the longest are left
-/// out. Rows that a call measures as a group are left out.
+/// Chooses the control points among the drawn points, with latencies from short to long. The longest latencies and rows
+/// that a call measures as a group are left out.
 fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     let single = |p: &&Point| p.call.as_ref().is_none_or(|call| call.group.is_none());
     let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).filter(single).collect();
@@ -278,7 +279,7 @@ fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
     reasons
 }
 
-/// Keeps the control points that were measured in every pass.
+/// Keeps the times of the control points that were measured in every pass.
 fn whole(mut passes: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let most = passes.iter().map(Vec::len).max().unwrap_or(0);
     passes.retain(|times| times.len() == most && most > 1);

@@ -16,12 +16,12 @@ use crate::gpu::recipe::Margins;
 /// The measurements of all tables of a run.
 #[derive(Debug)]
 pub struct Remeasured {
-    /// The measuring device.
+    /// A description of the measuring device.
     pub about: About,
     /// The clocks, power and temperature of the GPU before and after the run, each with a label. Empty if they cannot
     /// be read.
     pub states: Vec<(&'static str, CardState)>,
-    /// One sample per table.
+    /// The measured points and the verdict of each table.
     pub samples: Vec<Sample>,
     /// Paths of the selected tables without a measurable point.
     pub unmeasured: Vec<String>,
@@ -44,7 +44,7 @@ pub struct Sample {
     /// Name and version of the software that was measured, such as `cuBLAS 13.0.2`; `None` if the table has the same
     /// version.
     pub measured_with: Option<String>,
-    /// The number of rows at each step of the random draw, such as rows left out.
+    /// The numbers of rows at each step of the random draw.
     pub draw: DrawCounts,
     /// The smallest error of the table that the sample detects, and the rate of false alarms.
     pub power: Power,

@@ -18,7 +18,7 @@ pub struct Plan {
     pub table: String,
     /// Name of the backend directory of the table.
     pub backend: String,
-    /// The software whose version the measured table gets, such as cuBLAS or NCCL.
+    /// Name of the measured software, such as cuBLAS or NCCL. Its version becomes the version of the table.
     pub version: String,
     /// The parts of the grid, each with a list of values per column. A part contains every combination of these values.
     pub grid: Vec<BTreeMap<String, Vec<GridCell>>>,
@@ -28,7 +28,7 @@ pub struct Plan {
     /// Random draw from the selected points; `None` means that all selected points are measured.
     #[serde(default)]
     pub draw: Option<EvenDraw>,
-    /// Number of points whose power is also measured, from the start of the drawn list.
+    /// Number of points whose power is also measured. They are the first points of the draw.
     #[serde(default)]
     pub power: usize,
 }
@@ -113,7 +113,7 @@ impl Plan {
         Some(format!("`draw` names {unknown}, which is not a column of the grid"))
     }
 
-    /// Returns all points of the grid as columns: the cells of each column, in the order of the points.
+    /// Returns all points of the grid, as a table: the cells of each column, by the column's name.
     pub(crate) fn combinations(&self) -> BTreeMap<String, Vec<GridCell>> {
         let mut columns: BTreeMap<String, Vec<GridCell>> = BTreeMap::new();
         for part in &self.grid {

@@ -18,7 +18,7 @@ use crate::specs::{Library, measured_unit};
 pub(crate) struct Methods {
     /// Recipes for the built-in kernels, and the limits of a verdict.
     pub recipes: Recipes,
-    /// Calls of the collectors' functions; `None` if the collectors are not used.
+    /// The runners, which call the collectors' functions; `None` if the collectors are not used.
     pub runners: Option<Runners>,
 }
 
@@ -67,8 +67,8 @@ impl Methods {
     }
 }
 
-/// The rows of a table that are to be measured, each with the recipe or call that measures it. They are the rows that
-/// the loader serves and a filter selects.
+/// The rows of a table that can be measured again, and how. They are the rows that the loader serves and a filter
+/// selects.
 pub(crate) struct MeasurablePoints<'a> {
     path: &'a str,
     table: &'a Table,
@@ -89,12 +89,13 @@ struct EvaluatedRecipe<'a> {
     sizes: Vec<(&'a str, Vals<'a, f64>)>,
     copies: Vals<'a, f64>,
     runs: Vals<'a, f64>,
-    /// True for the rows that the recipe measures with another kernel or launch than recorded; `None` means all rows.
+    /// For each row: true if the recipe measures another kernel or launch than was recorded. `None` means that this is
+    /// true for all rows.
     proxies: Option<Vals<'a, bool>>,
 }
 
 impl<'a> MeasurablePoints<'a> {
-    /// Evaluates a filter and recipes for the rows of a recorded table.
+    /// Selects the rows of a recorded table that the loader serves and the filter matches, and finds their recipes.
     pub(crate) fn of(
         file: &'a TableFile,
         scope: &'a TableScope<'a>,
@@ -121,7 +122,7 @@ impl<'a> MeasurablePoints<'a> {
         Self::selected(file, scope, latency, served, filter, methods)
     }
 
-    /// Evaluates a filter and recipes for the rows of a grid that is not measured yet.
+    /// Selects the rows of a grid that the filter matches, and finds their recipes. The grid is not measured yet.
     pub(crate) fn to_measure(
         file: &'a TableFile,
         scope: &'a TableScope<'a>,
@@ -168,7 +169,7 @@ impl<'a> MeasurablePoints<'a> {
         Ok(Self { path: &file.entry.path, table, latency, served, kept, recipes, recipe, calls })
     }
 
-    /// Returns the row numbers of the points.
+    /// Returns the row numbers of the selected rows.
     pub(crate) fn rows(&self) -> Vec<usize> {
         self.kept.clone()
     }
@@ -207,7 +208,8 @@ impl<'a> MeasurablePoints<'a> {
         })
     }
 
-    /// Returns the column values that a row shares with the other rows of its call; `None` if a call measures one row.
+    /// Returns the values that all rows measured by the same call share, as one text; `None` if the call measures one
+    /// row.
     pub(crate) fn group(&self, row: usize) -> Option<String> {
         self.calls.as_ref()?.group(row)
     }
@@ -220,7 +222,7 @@ impl<'a> MeasurablePoints<'a> {
         }
     }
 
-    /// Returns the number of GPUs that measure a row together.
+    /// Returns the number of GPUs that one measurement of the row uses.
     pub(crate) fn gpus(&self, row: usize) -> u64 {
         match &self.calls {
             Some(calls) => calls.gpus(row),
@@ -267,7 +269,7 @@ impl<'a> MeasurablePoints<'a> {
         Some(self.table.column(name)?.json(row))
     }
 
-    /// Creates a point to measure from a row that has no latency yet.
+    /// Creates a point to measure from a row of a grid, which has no latency yet.
     pub(crate) fn unmeasured(&self, row: usize) -> Point {
         self.point(row, &self.slice(row), 1)
     }

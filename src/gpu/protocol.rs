@@ -27,7 +27,7 @@ pub(crate) struct Hello {
 }
 
 impl Hello {
-    /// The request of the current protocol version.
+    /// The first request, with the current version of the protocol.
     pub(crate) const NOW: Self = Self { hello: "perfdb-gate/measure/v1" };
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct FailedPoint {
     pub traceback: Option<String>,
 }
 
-/// A sign of life for a point that takes long.
+/// A message that a long measurement is still in progress.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct SignOfLife {
     /// Identifier of the request in progress.
@@ -107,7 +107,7 @@ impl Reply {
     }
 }
 
-/// Any line of the runner protocol. Used only to generate the JSON schema.
+/// All kinds of lines in the runner protocol, for its JSON schema.
 #[derive(JsonSchema)]
 #[schemars(rename = "RunnerProtocol")]
 #[serde(untagged)]
@@ -119,8 +119,7 @@ pub(crate) enum RunnerLine<'a> {
     Reply(Reply),
 }
 
-/// Returns true if a line is a JSON object that has the field `field`. Other lines, which frameworks print to standard
-/// output, are ignored.
+/// Returns true if a line is a JSON object with the field `field`. Frameworks print other lines, which are no answers.
 pub(super) fn is_answer(line: &str, field: &str) -> bool {
     let value: Result<Value, _> = serde_json::from_str(line);
     value.is_ok_and(|value| value.get(field).is_some())

@@ -24,8 +24,8 @@ pub(crate) struct Recipes {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Margins {
-    /// The limit that 95 % of the absolute median log ratios between two measurements of the same whole table do not
-    /// exceed. Also the limit for the drift of control points.
+    /// Between two measurements of the same whole table, the absolute median log ratio is at most this value in 95 % of
+    /// cases. Control points that change by more have drifted.
     pub bias: f64,
     /// The part of `bias` that comes from differences between GPUs of one model, as a log ratio.
     pub card: f64,
@@ -34,28 +34,28 @@ pub struct Margins {
     /// The significance level of the test of the median log ratio: about the share of correct tables that fail this
     /// test.
     pub level: f64,
-    /// Percentiles of the ratio between two times of one point, measured on two GPUs and with two library versions.
+    /// Percentiles of the ratio between two times of one point, measured on two GPUs of the same model.
     pub elsewhere: RatioPercentiles,
     /// Percentiles that replace `elsewhere` for single tables, by file stem.
     #[serde(default)]
     pub elsewhere_in: BTreeMap<String, RatioPercentiles>,
     /// The error of a table that its sample must rule out, as a share: 0.05 is 5 %. Otherwise the table does not pass.
     pub excludes: f64,
-    /// The two-sided confidence of intervals. At 0.9, each side of an interval has a confidence of 95 %.
+    /// The confidence of two-sided intervals, such as 0.9 for 90 %.
     pub confidence: f64,
     /// The share of points of a correct table that may be outside the noise of repeated measurements.
     pub tail_share: f64,
-    /// The significance level of the test of the number of points outside the noise. The table fails if such a number
-    /// has a smaller probability under `tail_share`.
+    /// The significance level of the test of the points outside the noise. The table fails if a correct table would
+    /// have as many such points with a smaller probability.
     pub tail_level: f64,
     /// The minimum number of judged points that a verdict needs.
     pub least_points: usize,
     /// The maximum share of a table's rows in slices without a measured point. With a larger share, the table does not
     /// pass.
     pub unmeasured: f64,
-    /// Two limits for calling the differences between measured and recorded times constant. The first limits the
-    /// interquartile range of the differences, divided by their median. The second limits the ratio of this value to
-    /// the same value for log ratios.
+    /// Limits for calling the differences between measured and recorded times constant. The first is the maximum
+    /// interquartile range of the differences in µs, divided by their median. The second is the maximum ratio of this
+    /// relative range to the relative range of the log ratios.
     pub constant: [f64; 2],
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct Recipe {
     /// unit's time divided by this number.
     #[serde(default)]
     pub copies: Option<Expr>,
-    /// States whether the calls of a unit share one input or have one each.
+    /// Whether the calls of a unit share one input or have one each.
     #[serde(default)]
     pub inputs: Inputs,
     /// The values in the weights.
@@ -115,9 +115,9 @@ pub(crate) struct Recipe {
     /// samples.
     #[serde(default)]
     pub rested: bool,
-    /// Number of units that run before timing starts.
+    /// Number of untimed units that run first, as a warm-up.
     pub warmups: u32,
-    /// Number of units that are timed together; the sample is their mean.
+    /// Number of units that are timed together. A sample is their mean time.
     pub runs: Expr,
     /// The reason why the built-in kernels measure something else than was recorded; `None` if they measure the same.
     #[serde(default)]

@@ -32,7 +32,7 @@ pub struct LoggedTable {
     pub slices: BTreeMap<String, usize>,
 }
 
-/// A device's reply in a log, with the point that it is about.
+/// An entry of a log: a point with the device's reply.
 #[derive(Deserialize)]
 pub(crate) struct Replied {
     /// Path of the table; `None` in logs of other programs, which state only the table's name.
@@ -45,7 +45,7 @@ pub(crate) struct Replied {
     /// True if the point is a control point, which is measured several times to find drift.
     #[serde(default)]
     pub control: bool,
-    /// A time in ms. If the recorded time is shorter, the host's kernel launches determine the time.
+    /// A time in ms. A shorter recorded time of the point counts as determined by the host's kernel launches.
     #[serde(default)]
     pub host_ms: f64,
     reply: Value,
@@ -89,7 +89,7 @@ pub(crate) fn line(
 pub struct Replay {
     about: About,
     replies: Vec<Replied>,
-    /// True if the last line of the log is incomplete, because the run was killed.
+    /// True if the last line of the log was cut off, because the run was killed.
     is_cut: bool,
     /// The log's line about each table, by the table's path.
     pub tables: BTreeMap<String, LoggedTable>,
@@ -169,7 +169,7 @@ impl Replay {
     }
 }
 
-/// Returns the times in ms of each control point, in the order of the passes.
+/// Returns the times of each control point in ms, one time per pass.
 pub(crate) fn controls(replies: &[&Replied]) -> Vec<Vec<f64>> {
     let mut passes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for reply in replies.iter().filter(|reply| reply.control) {

@@ -57,8 +57,7 @@ pub struct RerunOperation {
     /// Shell commands that measure the points with a collector. Empty if no collector for the table is known.
     #[serde(default)]
     pub collect: Vec<String>,
-    /// What the commands really measure, if the collector cannot select single points: its whole sweep. Absent if it
-    /// can.
+    /// The sweep that the commands measure instead of single points. Absent if the commands can select the points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<RerunSweep>,
     /// The points to measure again.
@@ -146,7 +145,7 @@ impl RerunList {
         serde_yaml::to_string(self).unwrap_or_default()
     }
 
-    /// Returns the list's points of a table, given its place in the database and its file stem. `None` if the list has
+    /// Returns the list's points of a table, given the table's place in the database and file stem. `None` if there are
     /// none.
     pub(crate) fn of(&self, place: &Place, table: &str) -> Option<&RerunOperation> {
         self.operations.iter().find(|o| {
@@ -213,7 +212,8 @@ impl RerunOperation {
     }
 }
 
-/// Returns true if rerun lists contain the column. Measurements and columns that the device reports are not contained.
+/// Returns true if rerun lists contain the column. They do not contain measurements, and no columns that the device
+/// reports.
 pub(crate) fn is_listed(column: &str) -> bool {
     !SAID_BY_THE_DEVICE.contains(&column) && crate::specs::measured_unit(column).is_none()
 }

@@ -44,18 +44,18 @@ pub(crate) struct Runner {
     /// The framework version that this runner requires; `None` means `requires` of the backend.
     #[serde(default)]
     requires: Option<Requirement>,
-    /// The function to call, such as `collector.sglang.collect_gemm:run_gemm`: Python module, colon, function.
+    /// The Python module and the function to call, joined by a colon, such as `collector.vllm.collect_gemm:run_gemm`.
     pub run: String,
     /// Positional arguments of the function.
     pub args: Vec<Argument>,
-    /// Name of the module's function that lists the collector's cases, which are tuples of arguments; `None` if no
-    /// argument is looked up in a case.
+    /// Name of the module's function that lists the collector's cases; `None` if no argument is taken from a case. A
+    /// case is a tuple of arguments.
     #[serde(default)]
     pub cases: Option<String>,
     /// Formulas of environment variables for the call, by the variable's name.
     #[serde(default)]
     pub env: BTreeMap<String, Expr>,
-    /// Name of the file that the function writes its results to; `None` means the table's name.
+    /// Name of the file to which the function writes its results; `None` means the table's name.
     #[serde(default)]
     pub file: Option<String>,
     /// Names of columns. If rows agree in these columns, one call measures them together. Empty if a call measures one
@@ -86,11 +86,11 @@ pub(crate) struct Eager {
 pub(crate) enum Argument {
     /// The value of a formula: a number, a text, a boolean or null.
     Value(Expr),
-    /// An argument of another form, such as a list.
+    /// An argument of another form, such as a list with one value.
     Form(Form),
 }
 
-/// Forms of an argument other than a plain value.
+/// The forms of an argument that is not a plain value, such as a list with one value.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub(crate) enum Form {
@@ -110,19 +110,19 @@ pub(crate) enum Form {
         #[serde(rename = "type")]
         name: Expr,
     },
-    /// An argument that is looked up in the collector's list of cases, which are tuples of arguments. The other
-    /// arguments of the call select the case.
+    /// An argument that is taken from one of the collector's cases, which are tuples of arguments. The call's other
+    /// arguments determine the case.
     Case {
-        /// Index of the element within the case.
+        /// Index of the argument within the case.
         case: usize,
-        /// Formula of the preferred value. It selects a case if several cases have the same other arguments.
+        /// Formula of the argument's preferred value. It decides if several cases have the same other arguments.
         #[serde(default)]
         like: Option<Expr>,
     },
 }
 
 impl Argument {
-    /// Returns the argument's formula. Only an argument that is looked up in a case can be without a formula.
+    /// Returns the argument's formula; `None` for an argument that is taken from a case without a preferred value.
     pub(crate) fn formula(&self) -> Option<&Expr> {
         match self {
             Self::Value(value) => Some(value),
@@ -249,7 +249,8 @@ impl fmt::Display for Requirement {
 }
 
 impl Requirement {
-    /// Returns true if a version meets the requirement. Its build, after a plus sign, is ignored.
+    /// Returns true if a framework's version meets the requirement. The build part of the version, such as `+cu130`, is
+    /// ignored.
     pub(crate) fn is_met(&self, version: &str) -> bool {
         Version::from_str(version).is_ok_and(|version| self.versions.contains(&version))
     }

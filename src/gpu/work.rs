@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A measurement that a device is to run. It is what a recipe gives for one row.
+/// A measurement for a device to run, as a recipe describes it for one row.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Work {
     /// The operation to run.
@@ -16,7 +16,7 @@ pub struct Work {
     pub sizes: BTreeMap<String, u64>,
     /// Number of calls that are timed together as one unit. Each call has its own weights.
     pub copies: u64,
-    /// States whether the calls of a unit share one input or have one each.
+    /// Whether the calls of a unit share one input or have one each.
     pub inputs: Inputs,
     /// The values in the weights.
     pub weight_fill: Fill,
@@ -26,7 +26,7 @@ pub struct Work {
     pub cuda_graph: bool,
     /// True if the GPU rests before every sample, so that its clocks are not reduced.
     pub rested: bool,
-    /// Number of units that run before timing starts.
+    /// Number of untimed units that run first, as a warm-up.
     pub warmups: u32,
     /// Number of units that are timed together. A sample is their mean time.
     pub runs: u32,
@@ -81,7 +81,7 @@ pub enum GpuOperation {
     Alltoall,
 }
 
-/// Element types that can be measured.
+/// Element types of inputs and weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dtype {
@@ -105,7 +105,7 @@ impl Dtype {
     }
 }
 
-/// States whether the calls of a timed unit share one input.
+/// Whether the calls of a timed unit share one input or have one each.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inputs {

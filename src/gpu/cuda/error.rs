@@ -17,7 +17,7 @@ pub(crate) type CudaResult<T> = Result<T, CudaError>;
 /// Library errors are shown by the names of their constants (`CUBLAS_STATUS_…`), which their manuals explain.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CudaError {
-    /// A failed call of the driver.
+    /// A call of the CUDA driver failed.
     #[error("{}", in_words(.0))]
     Driver(#[from] DriverError),
     /// cuBLAS cannot be opened.

@@ -34,7 +34,7 @@ struct Rank {
     comm: Comm,
 }
 
-/// A collective operation of one rank. `from` and `to` are the device addresses of the rank's input and output.
+/// What one rank executes: a collective operation, with the device addresses of the rank's input and output.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     collective: Collective,

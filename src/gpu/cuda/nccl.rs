@@ -19,7 +19,7 @@ type Sent = *const c_void;
 type Received = *mut c_void;
 type Reduce = unsafe extern "C" fn(Sent, Received, usize, Type, Reduction, Comm, Stream) -> Status;
 
-/// The functions of NCCL, as `nccl.h` declares them.
+/// The functions of NCCL that this program calls, with the signatures in `nccl.h`.
 pub(crate) struct Nccl {
     get_version: unsafe extern "C" fn(*mut c_int) -> Status,
     pub init_all: unsafe extern "C" fn(*mut Comm, c_int, *const c_int) -> Status,
@@ -49,8 +49,7 @@ fn in_python_packages() -> Vec<OsString> {
 }
 
 impl Nccl {
-    /// Returns NCCL, loaded from a system library or else from a Python package. `None` if no library has all
-    /// functions.
+    /// Loads NCCL from a system library, or else from a Python package. `None` if no library has all functions.
     pub(crate) fn get() -> Option<&'static Self> {
         static NCCL: OnceLock<Option<Nccl>> = OnceLock::new();
         let packages = std::iter::once_with(in_python_packages).flatten();

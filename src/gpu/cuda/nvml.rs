@@ -10,13 +10,13 @@ use nvml_wrapper::{Device, Nvml};
 use super::error::{CudaError, CudaResult};
 use crate::gpu::device::{About, CardState};
 
-/// The interval between two readings of the GPU through NVML.
+/// The interval between two readings of the GPU's clocks or utilisation.
 const EVERY: Duration = Duration::from_millis(25);
 /// The time in ms for which a GPU can work at full clocks before a power cap may reduce them (measured on an H200).
 pub(crate) const QUIET_MS: f64 = 10.0;
 /// The maximum delay with which NVML reports reduced clocks.
 const LATE: Duration = Duration::from_millis(120);
-/// A GPU counts as rested if its SM clock is at least this share of the fastest SM clock read so far.
+/// A GPU counts as rested if its SM clock is above this share of the fastest SM clock read so far.
 const RESTED: f64 = 0.99;
 /// The maximum time to wait for a GPU to rest, that is, to return to full clocks.
 const LONGEST_REST: Duration = Duration::from_millis(600);
@@ -37,7 +37,7 @@ pub(crate) struct CardMeter {
 }
 
 impl CardMeter {
-    /// Opens the GPU at a PCI address for reading.
+    /// Opens NVML's access to the GPU with the PCI address `bus`.
     pub(crate) fn open(bus: &str) -> CudaResult<Self> {
         let nvml = Nvml::init().map_err(CudaError::Nvml)?;
         let meter = Self {
@@ -148,7 +148,7 @@ impl CardMeter {
         }
     }
 
-    /// Returns true if an SM clock in MHz is lower than that of a rested GPU.
+    /// Returns true if an SM clock in MHz is lower than the clock of a rested GPU.
     pub(crate) fn slowed(&self, mhz: u32) -> bool {
         f64::from(mhz) < RESTED * f64::from(self.fastest.get())
     }

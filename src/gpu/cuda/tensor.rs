@@ -15,9 +15,9 @@ use crate::gpu::work::{Dtype, Fill};
 /// so that the rows of a tensor differ.
 const DRAWN: usize = 4_194_301;
 
-/// The block sizes in bytes of PyTorch's caching allocator (c10/cuda/CUDACachingAllocator). Tensors start at multiples
-/// of [`ALIGNED`]. Tensors of up to [`SMALL`] share blocks of [`SMALL_BLOCK`], and tensors below [`LARGE`] share blocks
-/// of [`MIDDLE_BLOCK`]. A larger tensor has its own block, whose size is a multiple of [`SMALL_BLOCK`].
+/// Sizes in bytes in PyTorch's caching allocator, which [`Memory`] imitates. Tensors start at multiples of [`ALIGNED`].
+/// Tensors of up to [`SMALL`] share blocks of [`SMALL_BLOCK`], and tensors below [`LARGE`] share blocks of
+/// [`MIDDLE_BLOCK`]. A larger tensor has its own block.
 const ALIGNED: usize = 512;
 const SMALL: usize = 1 << 20;
 const SMALL_BLOCK: usize = 2 << 20;
@@ -87,7 +87,7 @@ pub(crate) struct Operands {
     pub output: u64,
 }
 
-/// A tensor in device memory.
+/// A tensor in GPU memory.
 pub(crate) struct Tensor<'a> {
     address: u64,
     stream: &'a Arc<CudaStream>,
@@ -95,7 +95,7 @@ pub(crate) struct Tensor<'a> {
 }
 
 impl<'a> Tensor<'a> {
-    /// Creates a tensor with `elements` elements of a type, with contents as `fill` states.
+    /// Creates a tensor in GPU memory with `elements` elements. `fill` states their values.
     pub(crate) fn new(
         memory: &'a Memory,
         elements: u64,
@@ -148,7 +148,7 @@ impl<'a> Tensor<'a> {
     }
 }
 
-/// Returns the bytes of [`DRAWN`] values of a type. The values are the same in every run of the program.
+/// Returns [`DRAWN`] values of a type as bytes. The values are the same in every run of the program.
 fn values(dtype: Dtype, fill: Fill) -> &'static [u8] {
     static NORMAL: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
     static CONSTANT: OnceLock<[Vec<u8>; 2]> = OnceLock::new();

@@ -16,12 +16,14 @@ pub struct Measured {
     pub point: Point,
     /// The device's answer, or the reason why there is none.
     pub answer: Result<Answer, Reason>,
-    /// Percentiles of the ratio between two measurements of the same point, at this point's latency; `None` if unknown.
+    /// The noise band of the point: percentiles of the ratio between two measurements of the same point. `None` if
+    /// unknown.
     pub band: Option<NoiseBand>,
-    /// A time in ms. If the recorded time is shorter, the host's kernel launches determine the time. 0 if they never
-    /// do.
+    /// A time in ms. A shorter recorded time counts as determined by the host's kernel launches. 0 if the host never
+    /// determines the time.
     pub host_ms: f64,
-    /// The log ratio of this GPU's times to the times of other GPUs of the same model; 0 if unknown.
+    /// The log ratio of this GPU's times to the times of other GPUs of the same model. It is subtracted before the
+    /// point is judged; 0 if unknown.
     pub card: f64,
 }
 
@@ -30,7 +32,7 @@ pub struct Measured {
 pub(crate) enum PointVerdict {
     /// The ratio of measured to recorded time is within the noise of repeated measurements.
     Within,
-    /// The ratio of measured to recorded time is larger than in 99 % of repeated measurements.
+    /// The ratio of measured to recorded time differs from 1 by more than 99 % of repeated measurements do.
     Beyond,
     /// The device measured another kernel than the recorded one, or a time that cannot be compared. The point is shown,
     /// but not judged.
@@ -65,7 +67,8 @@ impl Measured {
         self.measured_ms().map(|ms| ms / self.point.recorded_ms)
     }
 
-    /// Returns the log ratio of measured to recorded time, minus the log ratio of this GPU to other GPUs.
+    /// Returns the log ratio of measured to recorded time, after subtracting the GPU's offset. `None` if the point was
+    /// not measured.
     pub(crate) fn log(&self) -> Option<f64> {
         self.ratio().map(|ratio| ratio.ln() - self.card)
     }
@@ -109,7 +112,7 @@ impl Measured {
     }
 
     /// Computes the median log ratio of the judged points, with its error and limits. `among` is the standard deviation
-    /// of this median between measurements of the whole table.
+    /// by which this median varies from one measurement of the table to the next.
     pub(super) fn middle(points: &[impl Borrow<Self>], among: f64, limits: &Margins) -> Middle {
         let points = points.iter().map(Borrow::borrow);
         let judged: Vec<&Self> = points.filter(|point| point.is_judged()).collect();
@@ -123,8 +126,8 @@ impl Measured {
         self.ratio().map(|r| (r - 1.0).abs() <= 0.02)
     }
 
-    /// Returns true if the point's slowest and fastest samples differ by a larger factor than 95 % of repeated
-    /// measurements do.
+    /// Returns true if the point's samples are unsteady: the slowest and the fastest differ by a larger factor than 95
+    /// % of repeated measurements do.
     pub(super) fn is_unsteady(&self) -> bool {
         let samples = self.answer.as_ref().map(|a| extremes(&a.samples_ms));
         matches!((samples, &self.band), (Ok((low, high)), Some(band)) if high / low > band.p95)

@@ -50,7 +50,7 @@ impl Outcome {
 /// The verdict on a table, with its statistics.
 #[derive(Debug, Clone)]
 pub struct Verdict {
-    /// The outcome of the sample.
+    /// Whether the table passes, fails or is inconclusive.
     pub outcome: Outcome,
     /// Reasons for the outcome, one sentence each; empty if the table passes.
     pub reasons: Vec<String>,
@@ -60,15 +60,15 @@ pub struct Verdict {
     pub bias: f64,
     /// Confidence interval of `bias`; `None` without judged points.
     pub interval: Option<Interval>,
-    /// The limit for `bias`: the table fails if the absolute median log ratio is larger.
+    /// The maximum absolute value of `bias` of a table that does not fail.
     pub allowed: f64,
-    /// The largest bias of the table that the sample does not rule out, as an absolute log ratio; NaN without points.
+    /// The largest absolute log ratio by which the table may be wrong, given the sample; NaN without points.
     pub excluded: f64,
-    /// Number of points whose ratio of measured to recorded time is outside the noise of repeated measurements.
+    /// Number of judged points whose ratio of measured to recorded time is outside the noise of repeated measurements.
     pub beyond: usize,
-    /// The probability that at least `beyond` points of a correct table are outside the noise.
+    /// The probability that a correct table has at least `beyond` points outside the noise.
     pub tail: f64,
-    /// Number of points within 2 % of the recorded time, with the share that would be expected of a correct table.
+    /// How many points are within 2 % of the recorded time, and how many would be expected.
     pub near: Near,
     /// Drift of the device during the run: the median log ratio of the control points' times in a later pass to their
     /// times in the first pass. One value per later pass.
@@ -77,13 +77,12 @@ pub struct Verdict {
     pub slices: Vec<SliceVerdict>,
 }
 
-/// Number of points within 2 % of the recorded time, with the share that would be expected of a correct table.
+/// How many points are within 2 % of the recorded time, and how many would be expected.
 #[derive(Debug, Clone, Copy)]
 pub struct Near {
     /// Number of judged points within 2 % of the recorded time.
     pub points: usize,
-    /// The share of points of a correct table that would be within 2 %, as estimated from the noise of repeated
-    /// measurements.
+    /// The share of points expected to be within 2 % if the table is correct, given the noise of repeated measurements.
     pub undisturbed: f64,
 }
 

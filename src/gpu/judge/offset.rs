@@ -5,21 +5,18 @@ use super::words::{against_recorded, size};
 use crate::base::stats::{median, normal_within};
 use crate::gpu::recipe::Margins;
 
-/// The minimum number of control tables with a small bias. With fewer, all control tables are used, if there are at
-/// least [`LEAST`]. 3997 The log ratio of this GPU's times to the recorded times, estimated from control tables.
-///
-/// The estimate is closer to zero than the median of the control tables, because GPUs of one model differ little. The
-/// less precise the median is, the closer to zero the estimate is.
+/// The minimum number of control tables with a small bias. If there are fewer, all control tables are used, but only if
+/// there are at least [`LEAST`].
 const LEAST_RIGHT: usize = 2;
 const LEAST: usize = 3;
 
-/// The offset of a card, estimated from control tables.
+/// The offset of a GPU: the log ratio of its times to the recorded times, as estimated from control tables.
 ///
-/// The offsets of cards vary by `Margins::card`. Therefore, the estimate is closer to zero than the median of the
-/// control tables. The less precise the median is, the closer to zero the estimate is.
+/// GPUs of one model differ little. Therefore, the estimate is closer to zero than the median of the control tables.
+/// The less precise this median is, the closer to zero the estimate is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offset {
-    /// The median over the control tables of their median log ratios of measured to recorded time.
+    /// The median, over the control tables, of a table's median log ratio of measured to recorded time.
     pub median: f64,
     /// Number of control tables.
     pub tables: usize,
@@ -55,8 +52,8 @@ impl Offset {
         })
     }
 
-    /// Returns the standard deviation of a table's median log ratio between measurements of the whole table. It is
-    /// smaller if the GPU's offset is known.
+    /// Returns the standard deviation by which a table's median log ratio varies from one measurement of the table to
+    /// the next. It is smaller if the GPU's offset is known.
     pub(crate) fn collections(offset: Option<&Self>, limits: &Margins) -> f64 {
         offset.map_or(collections(limits), |offset| offset.rest.hypot(own(limits)))
     }
@@ -74,7 +71,8 @@ impl Offset {
     }
 }
 
-/// Returns the standard deviation of a table's median log ratio between measurements of the whole table on one GPU.
+/// Returns the standard deviation by which a table's median log ratio varies from one measurement of the table to the
+/// next, on the same GPU.
 fn own(limits: &Margins) -> f64 {
     let card = limits.card / normal_within(0.95);
     (collections(limits).powi(2) - card.powi(2)).max(0.0).sqrt()

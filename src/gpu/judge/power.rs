@@ -12,7 +12,8 @@ use crate::specs::NoiseBand;
 /// table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Power {
-    /// The smallest bias of a table, as a log ratio, that 9 of 10 samples detect; `None` if there are too few points.
+    /// The smallest error of a table, as a log ratio, with which 9 of 10 samples fail; `None` if there are too few
+    /// points.
     pub detects: Option<f64>,
     /// The share of samples of a correct table that fail.
     pub false_alarm: f64,
@@ -25,13 +26,13 @@ const FOUND: f64 = 0.9;
 const DRAWS: usize = 2000;
 const DRAWN: usize = 1_000_000;
 
-/// Returns known points of the distribution of repeated measurements. Each point is an absolute log ratio, with the
-/// share of repetitions that do not exceed it.
+/// Returns known points of the distribution of repeated measurements. In each pair, the second number is the share of
+/// repetitions whose absolute log ratio does not exceed the first.
 fn known(band: &NoiseBand) -> [(f64, f64); 4] {
     [(0.0, 0.0), (band.p50.ln(), 0.5), (band.p95.ln(), 0.95), (band.p99.ln(), 0.99)]
 }
 
-/// Interpolates linearly between ascending points `(x, y)`. Beyond the last point, continues the last slope.
+/// Interpolates linearly between ascending points `(x, y)`. Beyond the last point, extends the last segment.
 fn interpolate(points: [(f64, f64); 4], x: f64) -> f64 {
     let next = points.iter().position(|point| x < point.0).unwrap_or(points.len() - 1).max(1);
     let ((x0, y0), (x1, y1)) = (points[next - 1], points[next]);
@@ -49,14 +50,14 @@ fn quantile_of_band(band: &NoiseBand, share: f64) -> f64 {
     interpolate(known(band).map(|(ratio, share)| (share, ratio)), share)
 }
 
-/// Returns a noise band whose percentiles are at least those of `by`, the ratios between two GPUs.
+/// Returns the noise band, widened so that each percentile is at least that of `by`.
 fn widened(band: &NoiseBand, by: &RatioPercentiles) -> NoiseBand {
     let (p50, p95, p99) = (band.p50.max(by.p50), band.p95.max(by.p95), band.p99.max(by.p99));
     NoiseBand { p50, p95, p99, ..band.clone() }
 }
 
 /// Simulates samples to find their statistical power. `bands` has the noise band of each point. `among` is the standard
-/// deviation of the median log ratio between measurements of the whole table.
+/// deviation by which a table's median log ratio varies from one measurement of the table to the next.
 pub(crate) fn power(bands: &[&NoiseBand], among: f64, limits: &Margins) -> Power {
     let count = bands.len();
     if count < limits.least_points {

@@ -20,12 +20,12 @@ pub struct SliceVerdict {
     pub bias: f64,
     /// The confidence interval of `bias`.
     pub interval: Interval,
-    /// True if the slice is wrong: the absolute value of `bias` exceeds the noise and also the error that is tolerated.
+    /// True if the slice is wrong: the absolute value of `bias` exceeds both the noise and the tolerated error.
     pub differs: bool,
 }
 
-/// Judges each slice that has enough points. Returns nothing if all points are in one slice. The limits are wider the
-/// more slices there are, so that the rate of false alarms stays the same.
+/// Judges each slice that has enough points. Returns nothing if all points are in one slice. With more slices, each
+/// slice's limit is wider, so that false alarms do not become more frequent.
 pub(super) fn slices(judged: &[&Measured], among: f64, limits: &Margins) -> Vec<SliceVerdict> {
     let mut slices: BTreeMap<&str, Vec<&Measured>> = BTreeMap::new();
     for point in judged {

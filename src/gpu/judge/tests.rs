@@ -153,7 +153,7 @@ fn the_standing_of_a_point_follows_from_its_ratio() {
     assert!(low < 1.2 && high > 1.2, "{low} {high}");
 }
 
-/// Returns the offset that follows from control tables with these median log ratios. Each table has 40 points.
+/// Returns the GPU's offset that follows from control tables with these median log ratios.
 fn controls(medians: &[f64]) -> Option<Offset> {
     let middle = |m: &f64| Measured::middle(&sample(40, *m), collections(&limits()), &limits());
     let middles: Vec<Middle> = medians.iter().map(middle).collect();

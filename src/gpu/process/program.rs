@@ -9,10 +9,10 @@ use crate::base::child::{Child, PythonFolder};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 
-/// The source of the runner that measures rows with the collectors of a database.
+/// The Python source of the built-in runner, which measures rows with the collectors of a database.
 pub const COLLECTORS: &str = include_str!("../collectors.py");
 
-/// The name in `PATH` of the interpreter of [`COLLECTORS`].
+/// The name of the Python interpreter that runs [`COLLECTORS`], as found on `PATH`.
 const PYTHON: &str = "python3";
 
 /// The program that measures points: a user's command or the built-in runner.
@@ -24,7 +24,7 @@ pub enum Program {
     Collectors {
         /// The folder that contains the folder `collector`.
         folder: PathBuf,
-        /// Further folders from which Python modules are imported.
+        /// Further folders from which the runner may import Python modules.
         modules: Vec<PathBuf>,
     },
 }

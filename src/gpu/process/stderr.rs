@@ -23,13 +23,13 @@ const WARNINGS: [&str; 4] = ["WARN", "Warning: ", ": warning:", ": warning #"];
 /// The errors and warnings in a runner's standard error. A restart of the runner does not reset them.
 #[derive(Default)]
 pub(super) struct StandardError {
-    /// The errors and warnings since the last call of the device's `complaints`.
+    /// The errors and warnings that the device's method `complaints` has not returned yet.
     pub complaints: Complaints,
     /// The error lines that were already shown. Digits are replaced by zeros, so that similar lines count as equal.
     shown: BTreeSet<String>,
     /// The last line that was not empty.
     last: String,
-    /// True if the last line that was read belongs to a Python traceback that has not ended.
+    /// True if the last line belongs to a Python traceback that continues.
     traced: bool,
 }
 
@@ -73,8 +73,8 @@ impl StandardError {
     }
 }
 
-/// Returns true if a line is an error: the last line of a Python traceback, an error in a log, or a compiler's error.
-/// Sets `traced` to true while a traceback lasts.
+/// Returns true if a line reports an error: the last line of a Python traceback, an error in a log, or a compiler's
+/// error. `traced` is true while the lines belong to a traceback.
 fn is_error(line: &str, traced: &mut bool) -> bool {
     let begins = line.contains("Traceback (most recent call last)");
     let ends = *traced && !begins && line.starts_with(|c: char| !c.is_whitespace());

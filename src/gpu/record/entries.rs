@@ -15,16 +15,16 @@ pub type Key = BTreeMap<String, Value>;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum LogLine {
-    /// The start of a run.
+    /// The start of a run that measures points.
     Session {
-        /// The run that measured the points in the lines below.
+        /// The run that measured the points in the lines after this one.
         session: Session,
     },
     /// A measured point, or a point whose measurement failed.
     Point(LogPoint),
 }
 
-/// A run of the program that measured points of a log.
+/// A run of this program, as stated in a measurement log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// Date of the run in UTC, as YYYY-MM-DD.
@@ -45,7 +45,7 @@ pub struct LogPoint {
     /// The reason why the point could not be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Index of the session that measured the point.
+    /// Index of the run (session) that measured the point.
     #[serde(skip)]
     pub(super) session: usize,
 }
@@ -87,6 +87,6 @@ pub struct Origin<'a> {
     pub plan: &'a str,
     /// The hash of the list of points to measure.
     pub cases: String,
-    /// True if all planned points are measured.
+    /// True if every point to measure has a measurement.
     pub complete: bool,
 }

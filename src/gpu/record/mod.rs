@@ -32,7 +32,7 @@ pub struct Log {
     tree: TreeFiles,
     table: PathBuf,
     file: File,
-    /// The current run, if it is not in the log yet. It is written just before its first point.
+    /// The current run, while the log does not contain it yet. It is written just before its first point.
     unwritten: Option<Session>,
     sessions: Vec<Session>,
     /// The latest log entry of each point, by the point's key as JSON text.

@@ -164,8 +164,8 @@ fn filter(text: &str) -> Result<Expr> {
     })
 }
 
-/// Returns the table that the options select. If they select several backends, the largest table is chosen. Without a
-/// version in the options, the version that queries read is chosen, else the newest selected version.
+/// Returns the table that the options select. Of several backends, the one with the largest table is chosen. Of several
+/// versions, the one that queries read is chosen, or the newest if the options name versions.
 ///
 /// # Errors
 ///

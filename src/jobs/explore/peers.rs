@@ -9,7 +9,7 @@ use crate::database::served::{Edition, TableIndex};
 pub(super) struct ChosenPeers<'a> {
     /// The peers to draw, each with a label.
     pub files: Vec<(String, &'a TableFile)>,
-    /// Labels of the peers that are not drawn.
+    /// Labels of the peers that are left out.
     pub left_out: Vec<String>,
 }
 

@@ -21,7 +21,7 @@ struct ImpactDocument<'a> {
     command: &'static str,
     /// Name and version of the Python package that predicted the times, with its interpreter.
     planner: &'a str,
-    /// Numbers of predicted steps over all cases, such as steps whose time changed.
+    /// Counts of steps over all cases, such as the number of steps whose predicted time changed.
     summary: ImpactCounts,
     /// Effects that the predicted times leave out, such as scheduling.
     left_out: [&'static str; 5],
@@ -45,12 +45,12 @@ struct ImpactCounts {
     gained: usize,
     /// Number of steps that have an error after the change.
     errors: usize,
-    /// How much of the predicted time before the change has measured power, over all steps. Absent if nothing is
-    /// compared or no step has a time.
+    /// How much of the predicted time before the change comes from operations with measured energy, over all steps.
+    /// Absent if nothing is compared or no step has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_before: Option<PowerCoverage>,
-    /// How much of the predicted time after the change has measured power, over all steps. Absent if no step has a
-    /// time.
+    /// How much of the predicted time after the change comes from operations with measured energy, over all steps.
+    /// Absent if no step has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_after: Option<PowerCoverage>,
     /// Duration of the run in ms.
@@ -75,22 +75,22 @@ struct CaseView<'a> {
     version: &'a PlannedVersion,
     /// The model's name.
     model: &'a str,
-    /// Quantisation that the planner uses after the change.
+    /// The quantisation of the model that is predicted after the change.
     quant: &'a Quant,
-    /// Quantisation that the planner uses before the change; absent if it is the same as after.
+    /// The quantisation of the model that is predicted before the change; absent if it is the same as after the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     quant_before: Option<&'a Quant>,
     /// Degrees of parallelism, such as the number of GPUs that share a layer.
     parallel: Layout,
-    /// How much of the predicted time before the change has measured power, over the steps of the case. Absent if
+    /// How much of the case's predicted time before the change comes from operations with measured energy. Absent if
     /// nothing is compared or no step has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_before: Option<PowerCoverage>,
-    /// How much of the predicted time after the change has measured power, over the steps of the case. Absent if no
+    /// How much of the case's predicted time after the change comes from operations with measured energy. Absent if no
     /// step has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_after: Option<PowerCoverage>,
-    /// The steps of the case.
+    /// The predicted times of each step.
     points: Vec<StepView<'a>>,
 }
 
@@ -107,13 +107,15 @@ struct StepView<'a> {
     before_ms: Option<f64>,
     /// Predicted time after the change in ms; null if the planner gave no time.
     after_ms: Option<f64>,
-    /// Share of `before_ms` that comes from operations with measured energy.
+    /// Share of `before_ms` that comes from operations with measured energy; null if `before_ms` is null.
     power_before: Option<f64>,
-    /// Share of `after_ms` that comes from operations with measured energy.
+    /// Share of `after_ms` that comes from operations with measured energy; null if `after_ms` is null.
     power_after: Option<f64>,
-    /// The planner's error for the step after the change, or else the error before the change. Null if there is none.
+    /// The error of the step's prediction after the change. If there is none, the error before the change; null if
+    /// there is no error at all.
     error: Option<String>,
-    /// The planner's error for the step before the change. Stated only if the step also has an error after the change.
+    /// The error of the step's prediction before the change. Given only if the prediction after the change is also an
+    /// error.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_before: Option<String>,
     /// Operations whose time changed or now comes from another source, largest change first.
@@ -124,15 +126,15 @@ struct StepView<'a> {
 /// An operation whose time changed or now comes from another source, such as a formula instead of measured rows.
 #[derive(Serialize, JsonSchema)]
 struct OpView<'a> {
-    /// The operation's name in the planner's list of the model's operations.
+    /// The operation's name in the planner.
     name: &'a str,
     /// The operation's time before the change in ms, summed over all layers.
     before_ms: f64,
     /// The operation's time after the change in ms, summed over all layers.
     after_ms: f64,
-    /// What the time before the change is based on, as the planner states it, such as measured rows or a formula.
+    /// What the time before the change is based on, such as measured rows or a formula.
     source_before: Option<Source>,
-    /// What the time after the change is based on, as the planner states it, such as measured rows or a formula.
+    /// What the time after the change is based on, such as measured rows or a formula.
     source_after: Option<Source>,
     /// Paths of the changed tables from which the planner takes the operation's time.
     tables: &'a [String],

@@ -76,7 +76,7 @@ pub struct PlannerOptions {
 }
 
 impl Default for PlannerOptions {
-    /// Returns options that ask no planner.
+    /// Returns options without a planner, so that nothing is predicted.
     fn default() -> Self {
         Self { planner: Some(PlannerChoice::Nobody), cases: None, most_versions: MOST_VERSIONS }
     }

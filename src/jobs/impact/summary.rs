@@ -67,8 +67,8 @@ pub(super) fn range(factors: &[f64]) -> Option<String> {
     Some(if low == high { low } else { format!("{low} … {high}") })
 }
 
-/// Renders the quantisation of a case: of matrix products, of the cache and of attention. A change of attention's
-/// quantisation is shown as before and after.
+/// Renders the quantisation of a case, for matrix products, cache and attention. If the quantisation of attention
+/// changed, both values are shown.
 pub(super) fn quant(case: &ImpactCase) -> String {
     let name = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".to_owned());
     let q = &case.quant;
@@ -81,16 +81,16 @@ pub(super) fn quant(case: &ImpactCase) -> String {
     format!("{}, cache {}, {attention}", name(&q.gemm), name(&q.kvcache))
 }
 
-/// Among the steps whose time changed for one cause, the step that changed most. `steps` is the number of all these
-/// steps.
+/// The step whose time changed most, among all steps whose time changed for the same cause. `steps` is the number of
+/// these steps.
 pub(super) struct LargestMove<'a> {
     pub case: &'a ImpactCase,
     pub point: &'a PointImpact,
     pub steps: usize,
 }
 
-/// Groups the steps whose time changed by cause. For each cause, returns the step that changed most. The cause of a
-/// step is that of its operation with the largest change.
+/// Groups the steps whose time changed by cause. Returns the step that changed most for each cause. A step's cause is
+/// the cause of its operation that changed most.
 pub(super) fn movers(impact: &Impact) -> Vec<LargestMove<'_>> {
     let mut causes: BTreeMap<(&[String], &str), LargestMove<'_>> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, point)| point.fate() == StepEffect::Moved) {
@@ -142,8 +142,7 @@ pub(super) fn delta(op: &OpMove) -> String {
     format!("{} {sign}{:.3} ms", op.name, Figure(op.delta().abs()))
 }
 
-/// Returns a line for each case and reason for which steps had a predicted time before the change and have an error
-/// now. The line states the number of steps.
+/// Returns a line for each case and error by which steps lost their predicted time, with the number of these steps.
 pub(super) fn lost(impact: &Impact) -> Vec<String> {
     let mut reasons: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, p)| p.fate() == StepEffect::Lost) {
@@ -179,8 +178,8 @@ pub(super) fn notes(impact: &Impact) -> Vec<String> {
     notes
 }
 
-/// Returns one line for each backend whose next version makes a step at least twice as slow as its current version. The
-/// line names the step that slows down most.
+/// Returns one line for each backend with a step that takes at least twice as long in its next version as in its
+/// current version. The line names the step with the largest ratio.
 fn slower(impact: &Impact) -> Vec<String> {
     let in_slot = |slot: Slot| impact.asked.iter().filter(move |asked| asked.slot == slot);
     let mut lines = Vec::new();
@@ -219,8 +218,8 @@ fn slower(impact: &Impact) -> Vec<String> {
     lines
 }
 
-/// Returns one line for each reason why versions have no predictions. The line names the first version and states how
-/// many others there are.
+/// Returns one line for each reason why versions have no predictions. The line names the first of these versions and
+/// the number of further ones.
 pub(super) fn gaps(impact: &Impact) -> Vec<String> {
     let not_asked = impact.not_asked.iter();
     let reasons = grouped(not_asked.map(|(version, why)| (why.as_str(), version.to_string())));

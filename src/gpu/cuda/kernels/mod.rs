@@ -19,7 +19,7 @@ pub(crate) enum Kernel {
 pub(crate) enum Collective {
     /// Sum over all GPUs; each GPU gets the whole sum.
     AllReduce,
-    /// Concatenation of the parts of all GPUs; each GPU gets the whole result.
+    /// Concatenation of one part from each GPU; each GPU gets the whole result.
     AllGather,
     /// Sum over all GPUs; each GPU gets one part of the sum.
     ReduceScatter,
@@ -46,7 +46,7 @@ impl Kernel {
 }
 
 impl GpuOperation {
-    /// Returns the kernel of the operation.
+    /// Returns the kind of kernel that performs the operation.
     pub(crate) fn kernel(self) -> Kernel {
         match self {
             Self::Gemm => Kernel::Product(Product::Gemm),
@@ -60,7 +60,7 @@ impl GpuOperation {
 }
 
 impl Work {
-    /// Returns the bytes of memory that the measurement needs on each GPU.
+    /// Returns the memory in bytes that the measurement needs on each GPU.
     pub fn bytes(&self) -> u64 {
         match self.operation.kernel() {
             Kernel::Product(product) => {
