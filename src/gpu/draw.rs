@@ -215,7 +215,7 @@ fn drawn_rows(
         }
         round += 1;
     }
-    // The order is random, so that the warming up of a card does not look like a dependence on latency.
+    // The order is random, so that the warming up of the GPU does not look like a dependence on latency.
     random.shuffle(&mut draw.points);
     draw
 }

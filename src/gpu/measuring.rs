@@ -141,8 +141,8 @@ impl MeasuredTable {
         let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
         let (asked, middle) = (drawn.points.len(), drawn.points.len() / 2);
         let mut points = Vec::new();
-        // An idle card runs at other clocks, so one pass over the control points, which does not count, wakes it. A
-        // collector warms up the card itself.
+        // An idle GPU runs at other clocks, so one pass over the control points, which does not count, wakes it. A
+        // collector warms up the GPU itself.
         for point in controls.iter().filter(|point| point.call.is_none()) {
             run.measure(point);
         }

@@ -119,7 +119,8 @@ pub(crate) enum RunnerLine<'a> {
     Reply(Reply),
 }
 
-/// Returns true if a line is a JSON object with the field `field`. Frameworks print other lines, which are no answers.
+/// Returns true if a line is a JSON object with the field `field`. Frameworks also print other lines to standard
+/// output.
 pub(super) fn is_answer(line: &str, field: &str) -> bool {
     let value: Result<Value, _> = serde_json::from_str(line);
     value.is_ok_and(|value| value.get(field).is_some())

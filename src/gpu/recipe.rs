@@ -45,8 +45,8 @@ pub struct Margins {
     pub confidence: f64,
     /// The share of points of a correct table that may be outside the noise of repeated measurements.
     pub tail_share: f64,
-    /// The significance level of the test of the points outside the noise. The table fails if a correct table would
-    /// have as many such points with a smaller probability.
+    /// The significance level of the test of the points outside the noise. The table fails if the probability that a
+    /// correct table has as many such points is lower.
     pub tail_level: f64,
     /// The minimum number of judged points that a verdict needs.
     pub least_points: usize,

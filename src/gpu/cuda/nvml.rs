@@ -1,4 +1,4 @@
-//! The card's clocks, power, temperature and throttle reasons, read through NVML. No setting is changed.
+//! The GPU's clocks, power, temperature and throttle reasons, read through NVML. No setting is changed.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -109,7 +109,7 @@ impl CardMeter {
     /// Reads the GPU's clocks, power, temperature and throttle reasons.
     pub(crate) fn state(&self) -> CardState {
         let Ok(card) = self.card() else { return CardState::default() };
-        // Reasons for reduced clocks that are normal for a healthy card.
+        // Reasons for reduced clocks that are normal for a healthy GPU.
         let usual = ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING;
         let reasons = card.current_throttle_reasons().map(|reasons| reasons - usual);
         let reasons = reasons.unwrap_or(ThrottleReasons::NONE);

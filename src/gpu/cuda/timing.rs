@@ -83,11 +83,11 @@ pub(crate) fn measure<'a>(
             kernel.run()?;
         }
         meter.inspect(|m| m.worked(once * f64::from(warmups)));
-        // Wait as the collectors do, so that the first run starts on an idle card.
+        // Wait as the collectors do, so that the first run starts on an idle GPU.
         stream.synchronize()?;
         let ms = timed(kernel, runs)? / work.copies as f64;
         let state = meter.map(CardMeter::state).unwrap_or_default();
-        // NVML reports reduced clocks with a delay, so the card had not rested before this sample.
+        // NVML reports reduced clocks with a delay, so the GPU had not rested before this sample.
         let slowed = meter.zip(state.sm_mhz).is_some_and(|(m, mhz)| m.slowed(mhz));
         if work.rested && !rests && slowed && retakes > 0 {
             retakes -= 1;

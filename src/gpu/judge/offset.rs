@@ -1,4 +1,4 @@
-//! The offset of a card: the log ratio of its times to the recorded ones, in tables that are not judged.
+//! The offset of a GPU: the log ratio of its times to the recorded ones, in tables that are not judged.
 
 use super::middle::{Middle, collections};
 use super::words::{against_recorded, size};

@@ -60,7 +60,8 @@ impl Product {
         }
     }
 
-    /// Returns the number of elements in the memory of one output. The gaps between the rows of a strided output count.
+    /// Returns the number of elements that one output takes in memory, including the gaps between the rows of a strided
+    /// output.
     pub(crate) fn output(self, work: &Work) -> u64 {
         let far = |count: &str, step: &str| {
             work.size(count).saturating_sub(1).saturating_mul(work.size(step))
