@@ -8,27 +8,27 @@ use super::{RowHit, Severity};
 use crate::database::diff::RowMatch;
 use crate::database::table::Reads;
 
-/// Novelty of a finding.
+/// States whether a finding is new in comparison with a base or a baseline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Novelty {
-    /// The finding has not been compared, or there is no baseline and no base.
+    /// The finding was not compared with a base or a baseline, so it is unknown whether it is new.
     #[default]
     Unjudged,
     /// Neither the base nor the baseline has the finding.
     New,
     /// The base or the baseline has the finding.
     Inherited,
-    /// The base has the finding, on a file at another path.
+    /// The base has the same finding on the same table, which had another path in the base.
     Moved,
 }
 
 impl Novelty {
-    /// The novelty of a compared finding.
+    /// Returns `New` for a new finding and `Inherited` for an old one.
     pub(crate) fn of(new: bool) -> Self {
         if new { Self::New } else { Self::Inherited }
     }
 
-    /// The field `new` of reports; null without a comparison.
+    /// Returns true if the finding is new and false if it is old; `None` if it was not compared.
     pub(crate) fn as_new(self) -> Option<bool> {
         match self {
             Self::Unjudged => None,
@@ -37,7 +37,7 @@ impl Novelty {
         }
     }
 
-    /// The novelty's name in reports; `None` without a comparison.
+    /// Returns the name that reports use, such as `new`; `None` if the finding was not compared.
     pub(crate) fn state(self) -> Option<&'static str> {
         match self {
             Self::Unjudged => None,
@@ -48,15 +48,15 @@ impl Novelty {
     }
 }
 
-/// Changes of the facts by which a table's rows are judged.
+/// Changes outside of a table's rows that can change how rules judge these rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum NewFacts {
-    /// The facts did not change.
+    /// Nothing outside of the rows changed.
     #[default]
     None,
-    /// The YAML of the table's system changed.
+    /// The YAML file of the table's system changed.
     System,
-    /// Other facts apply to all rows: the table has another place, or is another kind of table.
+    /// The table moved to another system, backend or version, or its spec changed. All its rows are judged anew.
     All,
 }
 
@@ -68,19 +68,18 @@ pub(crate) enum RowChange {
     Unknown,
     /// The pull request does not change the table.
     Untouched,
-    /// The pull request adds all rows.
+    /// All rows of the table are new: the base does not have the table, or its rows cannot be compared.
     All,
-    /// The base has the table, so its rows are compared with the head's.
+    /// The table exists in the base and in the head, and their rows are compared.
     Compared(ComparedRows),
 }
 
-/// The comparison of a table's rows with the base.
+/// Result of comparing a table's rows in the base with its rows in the head.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ComparedRows {
-    /// The matching of the head's rows with the base's; `None` if every row is at the same number as
-    /// before.
+    /// How the head's rows match the base's rows; `None` if the rows are the same in both.
     pub matched: Option<Arc<RowMatch>>,
-    /// Changed facts that affect the judgement of rows.
+    /// Changes outside of the rows that can change how rules judge these rows.
     pub facts: NewFacts,
     /// True if the table's sidecar changed.
     pub has_new_sidecar: bool,
@@ -89,27 +88,27 @@ pub(crate) struct ComparedRows {
 }
 
 impl ComparedRows {
-    /// The key of a row of the head: a hash, or the row's number if rows are not matched.
+    /// Returns the key hash of a row in the head. Returns the row number if the rows are the same in base and head.
     pub(crate) fn head_key(&self, row: usize) -> Option<u64> {
         self.matched.as_ref().map_or(Some(row as u64), |matched| matched.head_key(row))
     }
 
-    /// The key of a row of the base: a hash, or the row's number if rows are not matched.
+    /// Returns the key hash of a row in the base. Returns the row number if the rows are the same in base and head.
     pub(crate) fn base_key(&self, row: usize) -> Option<u64> {
         self.matched.as_ref().map_or(Some(row as u64), |matched| matched.base_key(row))
     }
 }
 
 impl RowChange {
-    /// Returns true if at least half of a table's `rows` were added, or changed in columns or facts that
-    /// a rule reads.
+    /// Returns true if the pull request adds or changes at least half of a table's `rows` rows. A change counts only if
+    /// the rule reads the changed column or fact.
     pub(crate) fn is_most(&self, rows: usize, reads: &Reads) -> bool {
         let states = RowStates::new(self, reads);
         let touched = (0..rows).filter(|row| states.is_touched(*row)).count();
         *self != Self::Untouched && 2 * touched >= rows
     }
 
-    /// Returns true if the change adds any row, or may change the judgement of a row.
+    /// Returns true if the pull request adds a row or can change how a row is judged.
     pub(crate) fn is_any(&self) -> bool {
         match self {
             Self::Untouched => false,
@@ -119,21 +118,22 @@ impl RowChange {
     }
 }
 
-/// A table's row changes as far as they concern one rule, with the rule's hits in the base.
+/// The row changes of one table, as seen by one rule: only columns and facts that the rule reads count. Also contains
+/// what the rule found on these rows in the base.
 pub struct RowStates<'a> {
     pub(super) change: &'a RowChange,
     /// Bit mask of the columns that the rule reads.
     bits: u64,
-    /// True if facts changed that the rule reads.
+    /// True if something outside of the rows changed that the rule reads, such as the system's YAML file.
     has_new_facts: bool,
-    /// Worst grade of the rule's hits in the base, by row key.
+    /// The worst severity that the rule found in the base, by the key hash of the row.
     pub(super) known: HashMap<u64, Severity>,
-    /// Worst severity of the rule's findings on the table in the base; `None` without findings.
+    /// The worst severity of the rule's findings on this table in the base; `None` if it had no findings.
     pub(super) worst_before: Option<Severity>,
 }
 
 impl<'a> RowStates<'a> {
-    /// Creates the states of a table in which the base has no hits.
+    /// Creates row states for one rule. The rule's hits in the base, `known` and `worst_before`, are empty at first.
     pub(crate) fn new(change: &'a RowChange, reads: &Reads) -> Self {
         let (mut bits, mut has_new_facts) = (u64::MAX, false);
         if let RowChange::Compared(rows) = change {
@@ -149,7 +149,7 @@ impl<'a> RowStates<'a> {
         Self { change, bits, has_new_facts, known: HashMap::new(), worst_before: None }
     }
 
-    /// The states of a table that is not compared.
+    /// Returns row states for a table that is not compared with a base.
     pub(crate) fn unjudged() -> RowStates<'static> {
         RowStates::new(&RowChange::Unknown, &Reads::all())
     }
@@ -165,13 +165,14 @@ impl<'a> RowStates<'a> {
         }
     }
 
-    /// Returns true if the pull request adds the row, or changes a column or fact that the rule reads.
+    /// Returns true if the pull request adds the row, or changes something that the rule reads, such as a column of the
+    /// row or the system's YAML file.
     pub(super) fn is_touched(&self, row: usize) -> bool {
         self.is_added_or_edited(row) || self.has_new_facts
     }
 
-    /// Returns true if the hit is new: the row is touched, and the base has no equally bad hit on its
-    /// key.
+    /// Returns true if the pull request caused the hit: it added or changed the row, and the base has no hit on the
+    /// same key with this severity or a worse one.
     pub(super) fn is_new(&self, RowHit { row, grade }: RowHit) -> bool {
         let RowChange::Compared(rows) = self.change else { return self.is_added_or_edited(row) };
         let is_added = || rows.matched.as_ref().is_some_and(|matched| matched.is_added(row));
@@ -179,7 +180,8 @@ impl<'a> RowStates<'a> {
         self.is_touched(row) && (is_added() || known().is_none_or(|before| grade < *before))
     }
 
-    /// The novelties of the two findings of a hit: the one on new rows, then the one on the other rows.
+    /// A rule can have two findings on a table, one for new hits and one for old hits. Returns the novelty of each, in
+    /// this order.
     pub(super) fn novelties(&self) -> [Novelty; 2] {
         match self.change {
             RowChange::Unknown => [Novelty::Unjudged; 2],

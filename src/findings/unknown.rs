@@ -8,24 +8,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Finding, Novelty, Severity, Sink};
 use crate::base::words::{names, plural};
 
-/// Name under which the evidence and the slice of a finding state the unknown thing.
+/// A finding on a name that this program does not know stores the name under this key, in its evidence and in its
+/// slice.
 const UNKNOWN: &str = "unknown";
 
-/// Name of the slice part that contains the sentence of a finding that is merged over files.
+/// A finding that several files share stores its common sentence under this key, in its slice.
 const SHARED: &str = "shared";
 
-/// The identity of a finding that is merged over files: its rule, and its unknown thing or its shared sentence.
+/// Two findings with the same pair are merged: the rule's id, and the unknown name or the common sentence.
 type NoveltyKey = (String, String);
 
 impl Finding {
-    /// Marks the finding as one about an unknown thing, so that equal findings on several files are merged. `what`
-    /// names the unknown thing in the same words in every file, such as `the column rank`.
+    /// Marks the finding as one about an unknown name, such as `the column rank`. Findings of several files with the
+    /// same `what` are later merged into one.
     pub(crate) fn unknown(mut self, what: &str) -> Self {
         self.slice.insert(UNKNOWN.to_owned(), what.into());
         self.evidence(UNKNOWN, what)
     }
 
-    /// Marks the finding to be merged over files into one info. `what` is its sentence without the files.
+    /// Marks the finding as common to several files. Findings of several files with the same `what` are later merged
+    /// into one, with `what` as its sentence.
     pub(crate) fn shared(mut self, what: &str) -> Self {
         self.slice.insert(SHARED.to_owned(), what.into());
         self
@@ -37,22 +39,23 @@ impl Finding {
     }
 }
 
-/// Marks new findings that are merged over files as inherited if any file of the base has the same finding.
+/// Marks new findings as old if the base has the same finding, on any file. Only findings that can be merged over files
+/// are considered.
 pub(crate) fn inherit_unknown(findings: &mut [Finding], base: &BTreeSet<NoveltyKey>) {
     let is_known =
         |f: &&mut Finding| f.is_new() && f.novelty_key().is_some_and(|k| base.contains(&k));
     findings.iter_mut().filter(is_known).for_each(|finding| finding.novelty = Novelty::Inherited);
 }
 
-/// Returns the identities of all findings that are merged over files.
+/// Returns the pair of rule and text of every finding that can be merged over files.
 pub(crate) fn unknown_of(findings: &[Finding]) -> BTreeSet<NoveltyKey> {
     findings.iter().filter_map(Finding::novelty_key).collect()
 }
 
 impl Sink {
-    /// Merges findings on the same unknown thing, or with the same shared sentence, in several files into one info on
-    /// the first file. `not_known` completes the sentence on an unknown thing. If several rules report the same thing,
-    /// only the findings of the most frequent rule are kept.
+    /// Merges findings of several files about the same unknown name, or with the same common sentence, into one info on
+    /// the first file. `not_known` ends the sentence about an unknown name. If several rules report the same text, only
+    /// the findings of the rule with the most findings are kept.
     pub(crate) fn merge_unknown(&mut self, not_known: &str) {
         let mut merged: BTreeMap<(String, bool), Vec<Finding>> = BTreeMap::new();
         for finding in std::mem::take(&mut self.findings) {
@@ -84,7 +87,7 @@ impl Sink {
     }
 }
 
-/// The rule of most of the findings; of equally frequent rules, the first in the alphabet.
+/// Returns the rule with the most findings. Of rules with equally many findings, returns the alphabetically first.
 fn most_used_rule(findings: &[Finding]) -> &str {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     findings.iter().for_each(|finding| *counts.entry(&finding.rule).or_default() += 1);

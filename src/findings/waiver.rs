@@ -23,7 +23,7 @@ use crate::base::expr::{Expr, ExprError, Scope, Vals, Value};
 use crate::base::glob::{GlobScope, matcher};
 use crate::findings::Finding;
 
-/// A waiver of a rule's findings.
+/// A waiver: states which findings of a rule a maintainer accepts, why, and until when.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Waiver {
@@ -31,8 +31,8 @@ pub(crate) struct Waiver {
     pub rule: String,
     /// Glob over the finding's path; `**` crosses folders.
     pub path: String,
-    /// Condition on the finding's `rows`, `severity` and evidence; if absent, all findings of the rule on the path are
-    /// waived.
+    /// Condition on the finding's `rows`, `severity` and evidence. Without a condition, all findings of the rule on the
+    /// path are waived.
     #[serde(default, rename = "where")]
     pub predicate: Option<Expr>,
     /// The reason why the finding is acceptable.
@@ -67,7 +67,8 @@ pub(crate) fn schema(generator: schemars::SchemaGenerator) -> schemars::Schema {
 }
 
 impl Waiver {
-    /// Returns the path matcher and the last day; fails if the waiver is not signed.
+    /// Returns the matcher of the waiver's path and the waiver's last day. Fails if the reason, the evidence or the
+    /// name of the approver is empty.
     fn check(&self) -> Result<(GlobMatcher, Date), Reason> {
         let signed = [
             ("reason", &self.reason),
@@ -89,18 +90,17 @@ pub(crate) fn parse_date(text: &str) -> Result<Date, Reason> {
         .map_err(|_| format!("'{text}' is not a date: write YYYY-MM-DD, such as 2027-12-31").into())
 }
 
-/// Hint that names the documentation of waivers.
+/// A hint for error messages, which names the documentation of waivers.
 pub(crate) const WAIVER_HINT: &str = "docs/validate.md explains how a waiver is written, in \"The repository's own settings\"; \
                                `perfdb-gate schema waivers` prints its fields for an editor";
 
-/// The reason why waivers cannot be applied.
+/// An error in the condition of a waiver.
 #[derive(Debug, thiserror::Error)]
 pub enum WaiverError {
     /// The waiver's condition cannot be evaluated.
     #[error(transparent)]
     Formula(#[from] ExprError),
-    /// The waiver's condition reads a name that no finding of its rule has. The condition would be true for all
-    /// findings or for none.
+    /// The waiver's condition uses a name that no finding of the rule has, such as a misspelt one.
     #[error("the condition of the waiver of {rule} uses {name}")]
     Unknown {
         /// Id of the waived rule.
@@ -113,7 +113,7 @@ pub enum WaiverError {
 }
 
 impl WaiverError {
-    /// Converts to the error that ends a run, for the waiver file at `path`.
+    /// Converts to an error of the program, which names the waiver file at `path`.
     pub(crate) fn of(self, path: &str) -> Error {
         let message = format!("{path}: {self}");
         match &self {
@@ -127,7 +127,7 @@ impl WaiverError {
 }
 
 impl Waivers {
-    /// Ids of the waived rules, in the order of the waivers.
+    /// Returns the id of each waiver's rule, in the order of the waivers.
     pub(crate) fn rules(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|(waiver, ..)| waiver.rule.as_str())
     }
@@ -184,17 +184,16 @@ impl Waivers {
 /// Messages on waivers that had no effect.
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// Messages on waivers past their last day.
+    /// Messages on waivers whose last day has passed.
     pub expired: Vec<String>,
     /// Messages on the owners' exceptions past their last day.
     pub expired_exceptions: Vec<String>,
-    /// Waivers that match no finding: rule id and message.
+    /// The rule's id and a message for each waiver that matches no finding.
     pub unused: Vec<(String, String)>,
 }
 
 impl Applied {
-    /// Messages on waivers that match nothing, for rules that ran or are not known. Waivers of other rules are left
-    /// out: a run on tables cannot decide whether a waiver of a traces rule is used.
+    /// Returns the messages on waivers that match no finding. Waivers of known rules that did not run are left out.
     pub fn unused_by(
         &self,
         ran: &dyn Fn(&str) -> bool,
@@ -209,8 +208,8 @@ impl Applied {
     }
 }
 
-/// Rejects a condition with a misspelt name. A name is valid if a finding that the waiver matches has a value of that
-/// name.
+/// Rejects a condition with a misspelt name. A name is correct if at least one finding of the waiver's rule and path
+/// has a value with this name.
 fn check_names<'a>(
     waiver: &Waiver,
     findings: impl Iterator<Item = &'a Finding>,
@@ -243,7 +242,7 @@ fn holds(waiver: &Waiver, finding: &Finding) -> Result<bool, ExprError> {
     Ok(predicate.mask(&FindingFacts(finding))?.get(0))
 }
 
-/// A finding as a table of one row, whose columns the conditions of waivers read.
+/// A finding, shown to a waiver's condition as a table with one row.
 struct FindingFacts<'a>(&'a Finding);
 
 impl Scope for FindingFacts<'_> {

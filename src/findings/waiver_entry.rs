@@ -6,7 +6,7 @@ use super::Finding;
 use super::waiver::Waivers;
 use crate::base::error::Reason;
 
-/// A waiver of one finding, to be written.
+/// A waiver of one finding, before it is written to a file.
 #[derive(Debug)]
 pub(crate) struct WaiverEntry<'a> {
     /// The finding to accept.
@@ -22,8 +22,7 @@ pub(crate) struct WaiverEntry<'a> {
 }
 
 impl WaiverEntry<'_> {
-    /// Renders the entry. The entry accepts the finding in its present extent. If the finding gets more rows or a worse
-    /// severity, it is reported again.
+    /// Returns the waiver as YAML. The waiver does not match if the finding later has more rows or another severity.
     pub(crate) fn text(&self) -> String {
         // A JSON string is a YAML string.
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
@@ -44,7 +43,8 @@ impl WaiverEntry<'_> {
         )
     }
 
-    /// Returns the text of a file of waivers with this entry as its last; `text` is empty for a new file.
+    /// Appends this waiver to the text of a waiver file, and returns the new text. An empty `text` stands for a new
+    /// file.
     ///
     /// # Errors
     ///

@@ -11,55 +11,56 @@ use crate::database::catalog::TableFile;
 use crate::database::table::number_json;
 use crate::gpu::runners::{Argument, Form, Runner, Runners};
 
-/// A call of a collector's function, which measures a row.
+/// A call of a Python function of a collector. The call measures one row or a group of rows.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Call {
     /// Name of the Python module.
     pub module: String,
     /// Name of the module's function.
     pub function: String,
-    /// Positional arguments. `{"type": T}` is attribute T of the module. `{"case": N}` is element N of the collector's
-    /// case that matches all other arguments.
+    /// Positional arguments. `{"type": T}` stands for attribute T of the module. `{"case": N}` stands for element N of
+    /// a case of the collector, namely the case that has all the other arguments.
     pub args: Vec<Json>,
-    /// Name of the module's function that lists the collector's cases.
+    /// Name of the module's function that lists the collector's cases. A case is a tuple of arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cases: Option<String>,
-    /// Preferred values of elements of a case, by element index. They select one case if several cases have the same
+    /// Preferred values, by element index of a case. They decide which case is used if several cases have the same
     /// arguments.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prefer: BTreeMap<usize, Json>,
     /// Environment variables of the call.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Name of the file that the function writes.
+    /// Name of the file to which the function writes its results.
     pub file: String,
-    /// The column values that all rows of a call share, if a call measures several rows; absent if it measures one row.
+    /// The values that all rows measured by this call share, as one text; absent if the call measures one row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Number of processes that call the function together, each with a GPU of its own; absent if one
     /// process calls it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// The call's time on the host, as the number of empty launches that take equally long; `None` if a CUDA graph is
-    /// timed.
+    /// The host's time per call, as the number of empty kernel launches that take equally long; `None` if a CUDA graph
+    /// is timed.
     #[serde(skip)]
     pub launches: Option<u32>,
-    /// The reason why the row is a proxy; `None` if it is not. A proxy is shown, but not judged.
+    /// The reason why the measured time cannot be compared with the recorded one; `None` if it can. The time is shown,
+    /// but not judged.
     #[serde(skip)]
     pub proxy: Option<String>,
 }
 
-/// The runners of a table, evaluated for every row.
+/// Finds the call of a collector function that measures each row of a table.
 pub(crate) struct Calls<'a> {
     table: &'a str,
     runners: Vec<EvaluatedRunner<'a>>,
 }
 
-/// A runner whose formulas are evaluated for every row.
+/// A runner of collectors, with its formulas evaluated for every row of a table.
 struct EvaluatedRunner<'a> {
     runner: &'a Runner,
     rows: Option<Vals<'a, bool>>,
-    /// The arguments, with the values of their formulas.
+    /// The arguments. The second element has the value of the argument's formula for every row.
     args: Vec<(&'a Argument, Option<Value<'a>>)>,
     env: Vec<(&'a str, Value<'a>)>,
     group: Vec<Value<'a>>,
@@ -68,7 +69,7 @@ struct EvaluatedRunner<'a> {
 }
 
 impl<'a> Calls<'a> {
-    /// Evaluates the runners of a table.
+    /// Evaluates the formulas of a table's runners for every row.
     pub(crate) fn new(
         runners: &'a Runners,
         file: &'a TableFile,
@@ -89,12 +90,13 @@ impl<'a> Calls<'a> {
         self.runner(row).is_some()
     }
 
-    /// Returns the column values that a row shares with the other rows of its call; `None` if a call measures one row.
+    /// Returns the values that all rows measured by the same call share, as one text; `None` if the call measures one
+    /// row.
     pub(crate) fn group(&self, row: usize) -> Option<String> {
         self.runner(row)?.group(row)
     }
 
-    /// Returns the number of GPUs that measure a row together.
+    /// Returns the number of GPUs that one measurement of the row uses.
     pub(crate) fn gpus(&self, row: usize) -> u64 {
         self.runner(row).and_then(|runner| runner.processes(row)).unwrap_or(1)
     }
@@ -157,13 +159,13 @@ impl<'a> EvaluatedRunner<'a> {
     }
 }
 
-/// Returns the value of a row as text.
+/// Returns the value of a formula in one row, as text.
 fn text(value: &Value<'_>, row: usize) -> String {
     let value = json(value, row);
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns an argument of the call that measures a row, from the values of its formula.
+/// Returns one argument of the call that measures `row`. `value` has the values of the argument's formula for all rows.
 fn argument(arg: &Argument, value: Option<&Value<'_>>, row: usize) -> Json {
     let value = value.map_or(Json::Null, |value| json(value, row));
     match arg {
@@ -176,7 +178,8 @@ fn argument(arg: &Argument, value: Option<&Value<'_>>, row: usize) -> Json {
     }
 }
 
-/// Returns the value of a row as JSON. Whole numbers have no decimal point; NaN and infinities are null.
+/// Returns the value of a formula in one row, as JSON. Whole numbers have no decimal point. NaN and infinities become
+/// null.
 fn json(value: &Value<'_>, row: usize) -> Json {
     match value {
         Value::Number(values) => match values.get(row) {

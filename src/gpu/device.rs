@@ -14,7 +14,7 @@ use crate::base::words::plural;
 use crate::gpu::calls::Call;
 use crate::gpu::work::Work;
 
-/// A row of a table as a point to measure.
+/// A row of a table that is to be measured again.
 #[derive(Debug, Clone)]
 pub struct Point {
     /// Path of the table in the database.
@@ -23,22 +23,21 @@ pub struct Point {
     pub row: u64,
     /// Names and values of all columns of the row that are not measurements.
     pub key: Vec<(String, Value)>,
-    /// The slice of the row: its texts except framework, version and device, joined by spaces.
+    /// The name of the row's slice: the row's texts except framework, version and device, joined by spaces.
     pub slice: String,
-    /// Decile of the row's latency within its slice, from 1 to 10.
+    /// The row's latency decile within its slice, from 1 (the fastest rows) to 10 (the slowest rows).
     pub decile: usize,
     /// Recorded latency in ms; NaN if the row has none yet.
     pub recorded_ms: f64,
     /// Recorded power in W; `None` if the table has none.
     pub recorded_w: Option<f64>,
-    /// True if the power is measured, too, which takes one second more.
+    /// True if the power is measured in addition to the time. This takes one more second.
     pub power: bool,
-    /// The measurement to run, by the row's recipe. `None` if no recipe matches, so that only a command can measure the
-    /// point.
+    /// The built-in measurement that the row's recipe describes; `None` if no recipe matches the row.
     pub work: Option<Work>,
-    /// The call that measures the row, by the table's runner; `None` if collectors are not used.
+    /// The call of a collector that measures the row; `None` if collectors are not used.
     pub call: Option<Call>,
-    /// Index of the point's reply if a log is judged again; `None` if the point is measured.
+    /// Index of the point's reply in a log of replies; `None` if the point is measured now.
     pub reply: Option<usize>,
 }
 
@@ -79,9 +78,9 @@ impl Point {
 /// A device's answer for a measured point.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// Samples in ms; each is the mean time of a call.
+    /// The samples in ms. A sample is the mean time of several calls.
     pub samples_ms: Vec<f64>,
-    /// The kernel that ran, as in the tables' column `kernel_source`; `None` if it is unknown.
+    /// The name of the kernel that ran, as in the column `kernel_source` of tables; `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_source: Option<String>,
     /// Mean power in W over one second; `None` if it was not requested.
@@ -90,10 +89,10 @@ pub struct Answer {
     /// Mean SM clock after the samples, in MHz.
     #[serde(default)]
     pub clocks_mhz: Option<f64>,
-    /// Reasons for reduced clocks, by NVML's names.
+    /// Reasons for reduced clocks, as NVML names them.
     #[serde(default)]
     pub throttled: Vec<String>,
-    /// The reason why another kernel than the recorded one was measured; `None` if it is the recorded one.
+    /// The reason why another kernel than the recorded one was measured; `None` if the recorded one was measured.
     #[serde(default)]
     pub proxy: Option<String>,
     /// A remark on the measurement.
@@ -101,7 +100,7 @@ pub struct Answer {
     pub note: Option<String>,
 }
 
-/// A description of a device.
+/// A description of a measuring device: its GPU, software versions and settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct About {
     /// The GPU's name, as in the tables' column `device`.
@@ -119,32 +118,32 @@ pub struct About {
     /// Number of GPUs that a call can use together; `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u64>,
-    /// Settings of the card by name, such as persistence mode, power limit and applied clocks.
+    /// Settings of the GPU by name, such as persistence mode, power limit and applied clocks.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
-    /// The card's power limit in W.
+    /// The GPU's power limit in W.
     #[serde(default)]
     pub power_limit_w: Option<f64>,
-    /// The reason why measurements are unreliable now, because another process keeps the card busy; `None` if the card
-    /// is idle.
+    /// A sentence that other processes keep the GPU busy, so that measurements are unreliable; `None` if it is idle.
     #[serde(default)]
     pub busy: Option<String>,
 }
 
 impl About {
-    /// Returns the name and version of a backend's software. The device may spell the name in another way.
+    /// Returns the name and version of a backend's software, as the device states them. `None` if the device states no
+    /// version of this software.
     pub(crate) fn version_of(&self, backend: &str) -> Option<(&str, &str)> {
         let mut versions = self.versions.iter().map(|(n, v)| (n.as_str(), v.as_str()));
         versions.find(|(name, _)| name.eq_ignore_ascii_case(backend))
     }
 }
 
-/// Returns a version without its build, which PyTorch and others append after a plus sign.
+/// Returns a version without its build, such as `2.9.0` for `2.9.0+cu130`.
 pub(crate) fn release(version: &str) -> &str {
     version.split_once('+').map_or(version, |(release, _)| release)
 }
 
-/// The clocks, power and temperature of the card at one moment.
+/// The clocks, power and temperature of the GPU at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "State")]
 pub struct CardState {
@@ -156,23 +155,23 @@ pub struct CardState {
     pub power_w: Option<f64>,
     /// Temperature in °C.
     pub celsius: Option<u32>,
-    /// Reasons for reduced clocks, by NVML's names.
+    /// Reasons for reduced clocks, as NVML names them.
     pub throttled: Vec<String>,
 }
 
-/// Lines of errors and warnings that a runner wrote to standard error.
+/// The numbers of errors and warnings that a runner wrote to standard error.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Complaints {
     /// Number of lines that are errors.
     pub errors: usize,
     /// Number of lines that are warnings.
     pub warnings: usize,
-    /// The first error, or the first warning if there is no error.
+    /// The line of the first error, or of the first warning if there is no error.
     pub first: String,
 }
 
 impl Complaints {
-    /// Returns the complaints as a sentence without a full stop; `None` if there are none.
+    /// Returns a sentence on the errors and warnings, without a full stop; `None` if there are none.
     pub(crate) fn sentence(&self) -> Option<String> {
         let counts = match (plural(self.errors, "error"), plural(self.warnings, "warning")) {
             (errors, _) if self.warnings == 0 => errors,
@@ -183,13 +182,13 @@ impl Complaints {
     }
 }
 
-/// The failure of a device to measure a point.
+/// The reason why a device did not measure a point.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// This point cannot be measured, but others may be.
+    /// The point cannot be measured. The device can still measure other points.
     #[error(transparent)]
     Point(#[from] Reason),
-    /// Nothing more can be measured, because the device failed.
+    /// The device failed, so that nothing more can be measured.
     #[error(transparent)]
     Device(#[from] Error),
 }
@@ -209,7 +208,7 @@ impl MeasureError {
     }
 }
 
-/// Marks an answer as a proxy if another kernel ran than the one in the point's row.
+/// Marks an answer as a proxy if the kernel that ran is not the kernel in the point's row.
 pub(crate) fn own_kernel(mut answer: Answer, point: &Point) -> Answer {
     let recorded = point.key.iter().find(|(name, _)| name == "kernel_source");
     if let (Some(ran), Some((_, Value::String(recorded)))) = (&answer.kernel_source, recorded)
@@ -220,24 +219,23 @@ pub(crate) fn own_kernel(mut answer: Answer, point: &Point) -> Answer {
     answer
 }
 
-/// The number of samples requested per point. Their median is reliable if fewer than half are disturbed or have
-/// unfavourable memory addresses.
+/// The number of samples requested per point. Their median is reliable even if two of them are disturbed.
 pub(crate) const SAMPLES: u32 = 5;
 
 /// A device that measures points.
 pub trait Device {
-    /// Returns the device's description.
+    /// Returns a description of the device.
     fn about(&self) -> &About;
 
-    /// Measures a point with up to [`SAMPLES`] samples. Each sample is the mean of `runs` units after `warmups` units.
+    /// Measures a point with up to [`SAMPLES`] samples.
     fn measure(&mut self, point: &Point) -> Result<Answer, MeasureError>;
 
-    /// Returns true if the device can run the operation. The operation is not run for this.
+    /// Returns true if the device can run the operation.
     fn supports(&self, _: Option<&Work>) -> bool {
         true
     }
 
-    /// Returns true if the recipe states that the device measures something else than was recorded.
+    /// Returns true if the device would measure something else than was recorded, as the recipe states.
     fn is_proxy_for(&self, work: &Work) -> bool {
         work.proxy.is_some()
     }
@@ -252,7 +250,7 @@ pub trait Device {
         Complaints::default()
     }
 
-    /// Reads the card's state; `None` if it cannot be read.
+    /// Reads the GPU's clocks, power and temperature; `None` if they cannot be read.
     fn state(&mut self) -> Option<CardState> {
         None
     }

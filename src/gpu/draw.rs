@@ -12,8 +12,8 @@ use crate::gpu::device::{Device, Point};
 use crate::gpu::points::MeasurablePoints;
 use crate::specs::{Noise, NoiseBand};
 
-/// The number of groups from which the points of a table are drawn, if one call measures a group of rows. A call takes
-/// minutes.
+/// The minimum number of groups to draw rows from, if one call measures a whole group of rows. The number is small,
+/// because a call takes minutes.
 const GROUPS: usize = 3;
 
 /// The settings of a random draw of points from a table.
@@ -23,47 +23,49 @@ pub(crate) struct DrawRules<'a> {
     pub count: usize,
     /// The seed of the random draw.
     pub seed: u64,
-    /// True if power is measured for rows with a recorded power.
+    /// True if power is also measured, for rows that have a recorded power.
     pub power: bool,
     /// The dtypes of rows that may be drawn; `None` means all.
     pub dtypes: Option<&'a BTreeSet<String>>,
 }
 
-/// The numbers of rows that a random draw from a table considered, left out or replaced.
+/// The numbers of rows at each step of a random draw: selected, left out, drawn from and replaced.
 #[derive(Debug, Clone)]
 pub struct DrawCounts {
     /// Seed of the random draw.
     pub seed: u64,
     /// Number of the table's rows that the loader serves.
     pub table: usize,
-    /// Number of rows that the sample was drawn from.
+    /// Number of rows from which the points were drawn.
     pub rows: usize,
-    /// Number of rows that the sample was drawn from, by slice.
+    /// Number of rows from which the points were drawn, by slice.
     pub slices: BTreeMap<String, usize>,
-    /// Number of the table's rows that no recipe or runner describes.
+    /// Number of the table's rows that cannot be measured, because no recipe or runner matches them or the device does
+    /// not support them.
     pub without_recipe: usize,
-    /// Text on the rows that were left out because they need more GPUs than there are; `None` without such rows.
+    /// A sentence on the rows that were left out because they need more GPUs than this machine has; `None` without such
+    /// rows.
     pub larger: Option<String>,
-    /// Number of rows left out because the device cannot measure them as they were recorded.
+    /// Number of rows left out because the device cannot measure what was recorded, such as another kernel.
     pub proxies: usize,
-    /// Number of strata that the sample was drawn from.
+    /// Number of strata. A stratum contains the rows of one slice and one latency decile.
     pub strata: usize,
-    /// Number of drawn points that do not fit in memory and were replaced.
+    /// Number of drawn rows that were replaced because they do not fit in GPU memory.
     pub replaced: usize,
 }
 
 /// Points drawn from a table, not yet measured.
 pub(crate) struct Drawn {
     pub file: TableFile,
-    /// The numbers of rows that the draw considered, left out or replaced.
+    /// The numbers of rows at each step of the random draw.
     pub counts: DrawCounts,
-    /// True if the device measures the points as they were recorded.
+    /// True if the device measures what was recorded, so that the table can be judged. False if all points are proxies.
     pub is_judged: bool,
-    /// The points in the order of measurement, each with its noise band.
+    /// The points in the order of measurement, each with the noise band of its latency.
     pub points: Vec<(Point, Option<NoiseBand>)>,
 }
 
-/// Draws points from `rows`. The draw has no points if the device can measure none of the rows.
+/// Draws points at random from `rows`. Draws nothing if the device cannot measure any of these rows.
 pub(crate) fn draw(
     file: &TableFile,
     points: &MeasurablePoints<'_>,
@@ -114,7 +116,7 @@ pub(crate) fn draw(
     Drawn { file: file.clone(), counts, is_judged, points }
 }
 
-/// Returns the rows of a few groups if one call measures a group; otherwise all rows.
+/// If one call measures a whole group of rows, returns the rows of a few random groups. Otherwise returns all rows.
 fn grouped(points: &MeasurablePoints<'_>, rows: &[usize], rules: DrawRules<'_>) -> Vec<usize> {
     if rows.first().is_none_or(|row| points.group(*row).is_none()) {
         return rows.to_vec();
@@ -133,7 +135,7 @@ fn grouped(points: &MeasurablePoints<'_>, rows: &[usize], rules: DrawRules<'_>) 
     left
 }
 
-/// The number of latency groups into which the rows of a slice are divided.
+/// The number of parts into which the rows of a slice are divided by latency.
 const PARTS: usize = 10;
 
 /// The rows of one slice and latency decile.
@@ -147,7 +149,8 @@ struct Stratum {
     rows: Vec<usize>,
 }
 
-/// Divides rows into strata. `rows` yields the row number, slice and latency of each row.
+/// Divides rows into strata: one for each slice and latency decile. `rows` yields the row number, slice and latency of
+/// each row.
 fn strata(rows: impl IntoIterator<Item = (usize, String, f64)>) -> Vec<Stratum> {
     let mut slices: BTreeMap<String, Vec<(f64, usize)>> = BTreeMap::new();
     for (row, slice, latency) in rows {
@@ -167,17 +170,17 @@ fn strata(rows: impl IntoIterator<Item = (usize, String, f64)>) -> Vec<Stratum> 
     strata
 }
 
-/// The rows drawn for a sample.
+/// Rows that were drawn at random.
 #[derive(Debug, Clone, PartialEq)]
 struct DrawnRows {
     /// The stratum index and row number of each point, in the order of measurement.
     points: Vec<(usize, usize)>,
-    /// Number of drawn points that do not fit in memory and were replaced from their stratum.
+    /// Number of drawn rows that do not fit in GPU memory and were replaced by other rows of the same stratum.
     replaced: usize,
 }
 
-/// Draws `count` rows, or all if there are fewer. The rows are spread as evenly as possible over slices, and within a
-/// slice over deciles. `fits` returns true for rows that fit in memory.
+/// Draws `count` rows, or all rows if there are fewer. The draw is spread evenly over slices, then over latency
+/// deciles. `fits` returns true for a row that fits in GPU memory.
 fn drawn_rows(
     strata: &[Stratum],
     count: usize,
@@ -212,7 +215,7 @@ fn drawn_rows(
         }
         round += 1;
     }
-    // The order is random, so that the warming up of a card does not look like a dependence on latency.
+    // The order is random, so that the warming up of the GPU does not look like a dependence on latency.
     random.shuffle(&mut draw.points);
     draw
 }

@@ -21,34 +21,34 @@ use crate::gpu::recipe::Margins;
 use crate::gpu::replay::{self, Replay};
 use crate::specs::NoiseBand;
 
-/// The number of control points, which are measured before, between and after the other points. Some kernels run at one
-/// of two speeds, depending on the memory addresses of their operands; the median of five control points is robust
-/// against this.
+/// The maximum number of control points of a table. Control points are measured several times during a run, so that a
+/// drift of the device is noticed.
 const CONTROLS: usize = 5;
 
-/// The number of passes over the control points, without the pass that wakes the card.
+/// The number of passes over the control points that count. A first pass, which wakes the GPU, does not count.
 const PASSES: usize = 3;
 
-/// The number of successive measurements that may fail for the same reason before their table is given up.
+/// The number of successive failures for the same reason after which a table is given up.
 const MOST_EQUAL_FAILURES: usize = 5;
 
-/// A run that measures tables, one after the other.
+/// A run that measures one table after another.
 pub(crate) struct MeasuringRun<'a> {
     pub device: &'a mut dyn Device,
     /// The time limit, and the user's request to stop.
     pub finishing: Finishing,
     /// The log of all replies; `None` without a log.
     pub replies: Option<File>,
-    /// The failure of the device, after which nothing more is measured.
+    /// The error by which the device failed; `None` if it works. After this error, nothing more is measured.
     pub failed: Option<Error>,
-    /// The failures of the table's last measurements, all with the same reason.
+    /// The reasons of the last failed measurements of the table. They are all the same, because another result clears
+    /// the list.
     pub failures: Vec<Reason>,
     /// Duration in seconds of the table's fastest measurement.
     pub fastest: f64,
 }
 
-/// Adds the reason of a failed answer to `failures`: successive failures with the same reason. A success, or a failure
-/// for another reason, first clears them. Changes nothing once the table is given up.
+/// Appends the reason of a failed answer to `failures`, a list of equal reasons. A success, or another reason, clears
+/// the list first. Changes nothing once the table is given up.
 fn add_failure(failures: &mut Vec<Reason>, answer: &Result<Answer, Reason>) {
     if cause(failures).is_none() {
         failures.retain(|why| answer.as_ref().err() == Some(why));
@@ -56,14 +56,15 @@ fn add_failure(failures: &mut Vec<Reason>, answer: &Result<Answer, Reason>) {
     }
 }
 
-/// Returns the reason why a table is given up after these failures; `None` if it is not.
+/// Returns the reason why a table is given up after these successive failures; `None` if it is not given up.
 fn cause(failures: &[Reason]) -> Option<String> {
     let why = failures.get(MOST_EQUAL_FAILURES - 1)?;
     Some(format!("{MOST_EQUAL_FAILURES} measurements in a row failed with: {why}"))
 }
 
 impl MeasuringRun<'_> {
-    /// Measures a point; `None` if the run is over, the device has failed, or the table is given up.
+    /// Measures a point. Returns `None` without measuring if the run is over, the device has failed or the table is
+    /// given up.
     fn measure(&mut self, point: &Point) -> Option<Result<Answer, Reason>> {
         if self.finishing.is_over() || self.failed.is_some() || cause(&self.failures).is_some() {
             return None;
@@ -76,7 +77,7 @@ impl MeasuringRun<'_> {
         Some(answer)
     }
 
-    /// Measures each control point once more, and adds the median of its samples to its entry in `times`. `asked` is
+    /// Measures each control point once, and appends the median time in ms to the point's list in `times`. `asked` is
     /// the number of points of the table.
     fn pass(&mut self, controls: &[Point], times: &mut [Vec<f64>], asked: usize) -> Result<()> {
         for (index, (point, times)) in controls.iter().zip(times).enumerate() {
@@ -91,41 +92,40 @@ impl MeasuringRun<'_> {
     }
 }
 
-/// The limit of the duration of a table's fastest call, in seconds. A table with slower calls has fewer control points.
+/// The maximum duration in seconds of a fast call. If even the fastest call of a table is slower, fewer control points
+/// are measured.
 const SLOW: f64 = 2.0;
 
-/// Returns true if the control point with this index is measured in a table of `asked` points. If calls are slow, the
-/// number of control points is limited: two passes over them are about a third of all calls.
+/// Returns true if the control point with this index is to be measured. If calls are slow, the number of control points
+/// is limited to a quarter of the table's `asked` points, but at least 2.
 fn is_affordable(index: usize, asked: usize, fastest: f64) -> bool {
     index < (asked / 4).max(2) || fastest <= SLOW
 }
 
-/// The maximum duration of the timed part of a control point's sample, in ms. Rows with a recorded power were timed for
-/// a second, which is too long here.
+/// The maximum duration of the timed part of a control point's sample, in ms.
 const CONTROL_MS: f64 = 100.0;
 
 /// The measured points of a table, not yet judged.
 pub(crate) struct MeasuredTable {
     pub file: TableFile,
-    /// The numbers of rows that the draw considered, left out or replaced.
+    /// The numbers of rows at each step of the random draw.
     pub counts: DrawCounts,
     /// The points in the order of measurement.
     pub points: Vec<Measured>,
-    /// The number of points that the run was to measure. After a stop, `points` contains fewer.
+    /// The number of points that were to be measured. `points` contains fewer if the run was stopped.
     pub asked: usize,
-    /// Times in ms of each control point, one per pass.
+    /// The times of each control point in ms, one time per pass.
     controls: Vec<Vec<f64>>,
     /// The reason why the table was given up; `None` if it was not.
     given_up: Option<String>,
-    /// A sentence that states after how many points the run was stopped; `None` if all points were measured or the
-    /// table was given up.
+    /// A sentence on the number of points that were measured before the run was stopped; `None` if it was not stopped.
     stopped: Option<String>,
     complaints: Complaints,
 }
 
 impl MeasuredTable {
-    /// Measures the points of a draw. The remaining points are left out after a stop, or after several successive
-    /// failures for the same reason.
+    /// Measures the drawn points of a table. Stops early if the run is over or several successive points fail for the
+    /// same reason.
     ///
     /// # Errors
     ///
@@ -141,8 +141,8 @@ impl MeasuredTable {
         let mut passes: Vec<Vec<f64>> = vec![Vec::new(); controls.len()];
         let (asked, middle) = (drawn.points.len(), drawn.points.len() / 2);
         let mut points = Vec::new();
-        // An idle card runs at other clocks, so one pass over the control points, which does not count, wakes it. A
-        // collector warms up the card itself.
+        // An idle GPU runs at other clocks, so one pass over the control points, which does not count, wakes it. A
+        // collector warms up the GPU itself.
         for point in controls.iter().filter(|point| point.call.is_none()) {
             run.measure(point);
         }
@@ -171,7 +171,7 @@ impl MeasuredTable {
         Ok(Self { file, counts, points, asked, controls, given_up, stopped, complaints })
     }
 
-    /// Takes the answers to the points of a draw from a log of replies.
+    /// Looks up the answers to the drawn points of a table in a log of replies, instead of measuring.
     pub(crate) fn replayed(drawn: Drawn, replay: &Replay) -> Self {
         let (file, mut counts, mut failures) = (drawn.file, drawn.counts, Vec::new());
         let replies = replay.of(&file);
@@ -192,14 +192,14 @@ impl MeasuredTable {
         Self { file, counts, points, asked, controls, given_up, stopped, complaints }
     }
 
-    /// Returns the median of the table's points, for use as a control table; `None` if too few points are judged, if
-    /// the times are not steady, or if the runner wrote errors.
+    /// Returns the median log ratio of this table, for use as a control table. `None` if too few points are judged, if
+    /// their times are not steady, or if the runner wrote errors.
     pub(crate) fn as_control(&self, limits: &Margins) -> Option<Middle> {
         let control = || control(&self.points, &self.controls, &limits.of(&self.file.table));
         (self.complaints.errors == 0).then(control).flatten()
     }
 
-    /// Judges the table, with the card's offset subtracted.
+    /// Judges the table by its points, after subtracting the GPU's offset.
     pub(crate) fn judged(&self, about: &About, offset: Option<Offset>, limits: &Margins) -> Sample {
         let limits = limits.of(&self.file.table);
         let mut points = self.points.clone();
@@ -233,16 +233,14 @@ impl MeasuredTable {
     }
 }
 
-/// Returns the time in ms below which kernel launches of the host determine a point's time.
+/// Returns a time in ms. A shorter recorded time of the point counts as determined by the host's kernel launches.
 fn host_ms(point: &Point, about: &About) -> f64 {
     let launches = point.call.as_ref().and_then(|call| call.launches);
     launches.zip(about.launch_us).map_or(0.0, |(count, us)| f64::from(count) * us / 1e3)
 }
 
-/// Chooses control points, spread over the sample's latencies. The points with the longest latencies are left out,
-/// since control points are measured three times. The card rests before each control point, so that earlier load does
-/// not matter. Rows that a call measures as a group are left out, because they are measured only once. Power is not
-/// measured.
+/// Chooses the control points among the drawn points, with latencies from short to long. The longest latencies and rows
+/// that a call measures as a group are left out.
 fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     let single = |p: &&Point| p.call.as_ref().is_none_or(|call| call.group.is_none());
     let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).filter(single).collect();
@@ -260,8 +258,7 @@ fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     controls
 }
 
-/// Returns the device's version of the backend's software if it differs from the table's version. Devices and tables
-/// use the same names for frameworks and libraries.
+/// Returns the name and version of the backend's software on the device; `None` if the table has the same version.
 fn another_version(about: &About, file: &TableFile) -> Option<String> {
     let place = &file.place;
     let (name, version) = about.version_of(&place.backend)?;
@@ -282,20 +279,20 @@ fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
     reasons
 }
 
-/// Returns the times of the control points that were measured in every pass. Other control points cannot show drift.
+/// Keeps the times of the control points that were measured in every pass.
 fn whole(mut passes: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let most = passes.iter().map(Vec::len).max().unwrap_or(0);
     passes.retain(|times| times.len() == most && most > 1);
     passes
 }
 
-/// Shortest and longest duration of a measurement by a recipe, in seconds.
+/// The shortest and the longest usual duration of one measurement by a built-in kernel, in seconds.
 const OWN_S: (f64, f64) = (0.07, 0.15);
 
-/// Shortest and longest duration of a measurement by a framework, or by a command without a recipe, in seconds.
+/// The shortest and the longest usual duration of one measurement by a framework or command, in seconds.
 const FOREIGN_S: (f64, f64) = (1.0, 3.0);
 
-/// Describes the number of measurements of some tables, and their duration in seconds.
+/// Describes the number of measurements that the drawn points need, and their expected duration in seconds.
 pub(crate) fn estimate(drawn: &[Drawn]) -> String {
     let (mut few, mut many, mut calls) = (0.0, 0.0, 0);
     for Drawn { points, .. } in drawn {

@@ -7,8 +7,8 @@ use crate::base::read::read_text;
 use crate::base::words::{names, plural};
 use crate::database::source;
 
-/// Compares the collector that measured a table with the collector in a folder, in a sentence. `commit` is the commit
-/// in the table's sidecar, and `module` is the Python module of the collector.
+/// Returns a sentence that states whether the collector changed since it measured a table. `commit` is the collector's
+/// commit in the table's sidecar; `folder` and `module` name the present collector.
 pub(crate) fn origin(commit: Option<&str>, folder: &Path, module: &str) -> String {
     let file = format!("{}.py", module.replace('.', "/"));
     // Collectors write such a text if they do not know their commit.
@@ -41,7 +41,7 @@ pub(crate) fn origin(commit: Option<&str>, folder: &Path, module: &str) -> Strin
     format!("its collector changed since commit {short}, which measured the table: {changed}")
 }
 
-/// Returns the files of the folder that one of its files imports, directly or indirectly.
+/// Returns the files in the folder that `file` imports, directly or indirectly.
 fn imports(folder: &Path, file: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut unread = vec![file.to_owned()];
@@ -64,8 +64,7 @@ fn imported(line: &str) -> Option<&str> {
     rest.split([' ', ',']).next()
 }
 
-/// Returns the path of a module's file, if the module can be one of the collectors'. Collectors import each other from
-/// the folder `collector`, also by bare names.
+/// Returns the path that a module of the folder `collector` would have; `None` for a module of another package.
 fn path_of(module: &str) -> Option<String> {
     let module = module.trim_end();
     match module.split_once('.') {

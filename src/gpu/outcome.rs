@@ -16,41 +16,42 @@ use crate::gpu::recipe::Margins;
 /// The measurements of all tables of a run.
 #[derive(Debug)]
 pub struct Remeasured {
-    /// The measuring device.
+    /// A description of the measuring device.
     pub about: About,
-    /// The card's states before and after the run, each with a label; empty if they cannot be read.
+    /// The clocks, power and temperature of the GPU before and after the run, each with a label. Empty if they cannot
+    /// be read.
     pub states: Vec<(&'static str, CardState)>,
-    /// One sample per table.
+    /// The measured points and the verdict of each table.
     pub samples: Vec<Sample>,
-    /// Paths of the selected tables without a point to measure. Either no recipe or runner describes their rows, or the
-    /// device cannot measure them, or no row is selected.
+    /// Paths of the selected tables without a measurable point.
     pub unmeasured: Vec<String>,
     /// Remarks on the run, one sentence each.
     pub notes: Vec<String>,
 }
 
 impl Remeasured {
-    /// Returns the worst outcome of all tables; inconclusive without tables.
+    /// Returns the worst outcome of all tables. Without tables, the run is inconclusive.
     pub fn outcome(&self) -> Outcome {
         self.samples.iter().map(|s| s.verdict.outcome).max().unwrap_or(Outcome::Inconclusive)
     }
 }
 
-/// The measured sample of one table.
+/// The measured points of one table, with the verdict on the table.
 #[derive(Debug)]
 pub struct Sample {
     /// The sampled table.
     pub file: TableFile,
-    /// Name and version of the device's software, such as `cuBLAS 13.0.2`, if the table's version
-    /// differs.
+    /// Name and version of the software that was measured, such as `cuBLAS 13.0.2`; `None` if the table has the same
+    /// version.
     pub measured_with: Option<String>,
-    /// The numbers of rows that the draw considered, left out or replaced.
+    /// The numbers of rows at each step of the random draw.
     pub draw: DrawCounts,
-    /// The smallest bias that the sample detects, and its rate of false alarms.
+    /// The smallest error of the table that the sample detects, and the rate of false alarms.
     pub power: Power,
     /// The limits by which the sample is judged.
     pub margins: Margins,
-    /// The card's offset, estimated from tables that are not judged; `None` if there are too few.
+    /// The log ratio of this GPU's times to the recorded times, estimated from other tables; `None` if there are too
+    /// few.
     pub offset: Option<Offset>,
     /// The points in the order of measurement.
     pub points: Vec<Measured>,
@@ -58,21 +59,21 @@ pub struct Sample {
     pub verdict: Verdict,
     /// Errors and warnings that the runner wrote while the table was measured.
     pub complaints: Complaints,
-    /// A sentence that states whether the table's collector changed since the table was measured. `None` unless the
-    /// points were measured with a collector and the table failed.
+    /// A sentence that states whether the table's collector changed since it measured the table. `None` if the table
+    /// did not fail or was not measured with a collector.
     pub origin: Option<String>,
 }
 
 impl Sample {
-    /// Returns the slices with a judged point, each with its number of rows.
+    /// Returns the slices that have a judged point, each with its number of rows in the table.
     pub(crate) fn covered(&self) -> BTreeMap<&str, usize> {
         let judged = self.points.iter().filter(|p| p.is_judged());
         let rows = |p: &Measured| self.draw.slices.get_key_value(&p.point.slice);
         judged.filter_map(rows).map(|(slice, rows)| (slice.as_str(), *rows)).collect()
     }
 
-    /// Returns the reasons or the result of the verdict as a sentence. If the sample covers only a part of a passing
-    /// table, the sentence names the covered rows.
+    /// Returns a sentence on the verdict: the reasons, or the maximum error of a passing table. The sentence names the
+    /// covered rows if slices of the table were not measured.
     pub fn sentence(&self) -> String {
         let verdict = &self.verdict;
         let (Outcome::Pass, Some(interval)) = (verdict.outcome, verdict.interval) else {
@@ -95,7 +96,7 @@ impl Sample {
         format!("{subject} at most {off} off ({percent:.0} % confidence).")
     }
 
-    /// Returns the name of the outcome and the sentence about it.
+    /// Returns one line with the outcome and the sentence on the verdict.
     pub(crate) fn line(&self) -> String {
         format!("{}: {}", self.verdict.outcome.name(), self.sentence())
     }

@@ -12,29 +12,28 @@ use crate::specs::{Library, SpecFile};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The plan's purpose, in one sentence.
+    /// The purpose of the measurements, in one sentence.
     pub about: String,
-    /// File stem of the table.
+    /// File stem of the table to measure.
     pub table: String,
-    /// Name of the backend directory. The recipes of this table and backend describe how a point is measured.
+    /// Name of the backend directory of the table.
     pub backend: String,
-    /// The device's name for the software that is measured, such as cuBLAS or NCCL. Its version is in the rows and in
-    /// the name of the version directory.
+    /// Name of the measured software, such as cuBLAS or NCCL. Its version becomes the version of the table.
     pub version: String,
-    /// Parts of the grid. Each part contains every combination of its columns' values.
+    /// The parts of the grid, each with a list of values per column. A part contains every combination of these values.
     pub grid: Vec<BTreeMap<String, Vec<GridCell>>>,
-    /// Filter of the grid's points; `None` selects all.
+    /// Condition that selects points of the grid; `None` selects all.
     #[serde(default)]
     pub rows: Option<Expr>,
-    /// Random draw from the selected points; `None` measures all.
+    /// Random draw from the selected points; `None` means that all selected points are measured.
     #[serde(default)]
     pub draw: Option<EvenDraw>,
-    /// Number of points whose power is also measured: the first points of the draw.
+    /// Number of points whose power is also measured. They are the first points of the draw.
     #[serde(default)]
     pub power: usize,
 }
 
-/// A seeded random draw from a grid.
+/// A random draw of grid points with a fixed seed.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvenDraw {
@@ -42,12 +41,11 @@ pub struct EvenDraw {
     pub points: usize,
     /// Seed of the draw.
     pub seed: u64,
-    /// Columns over which the draw is spread evenly: each combination of their values gets nearly the same number of
-    /// points.
+    /// Columns over which the draw is balanced. Each combination of their values gets nearly the same number of points.
     pub evenly: Vec<String>,
 }
 
-/// A value of a grid's column.
+/// A value in a column of a grid.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum GridCell {
@@ -88,7 +86,8 @@ impl Plan {
         plan.fault().map_or(Ok(plan), |why| Err(file.malformed(&why)))
     }
 
-    /// Returns the first error in the plan that parsing does not find; `None` if there is none.
+    /// Returns the first error in the plan that the YAML parser does not detect, such as an empty grid; `None` if there
+    /// is none.
     pub(crate) fn fault(&self) -> Option<String> {
         let Some(first) = self.grid.first() else { return Some("the grid is empty".into()) };
         if self.grid.iter().any(|part| part.keys().ne(first.keys())) {
@@ -114,7 +113,7 @@ impl Plan {
         Some(format!("`draw` names {unknown}, which is not a column of the grid"))
     }
 
-    /// Returns all combinations as columns of cells, in the order of the grid's parts and of their values.
+    /// Returns all points of the grid, as a table: the cells of each column, by the column's name.
     pub(crate) fn combinations(&self) -> BTreeMap<String, Vec<GridCell>> {
         let mut columns: BTreeMap<String, Vec<GridCell>> = BTreeMap::new();
         for part in &self.grid {

@@ -13,12 +13,12 @@ use crate::gpu::runners::Runners;
 use crate::gpu::work::Work;
 use crate::specs::{Library, measured_unit};
 
-/// The recipes and runners by which rows can be measured.
+/// The recipes and runners, which describe how rows are measured.
 #[derive(Debug, Clone)]
 pub(crate) struct Methods {
     /// Recipes for the built-in kernels, and the limits of a verdict.
     pub recipes: Recipes,
-    /// Calls of the collectors' functions; `None` if the collectors are not used.
+    /// The runners, which call the collectors' functions; `None` if the collectors are not used.
     pub runners: Option<Runners>,
 }
 
@@ -33,12 +33,11 @@ impl Methods {
         Ok(Self { recipes: Recipes::read(library)?, runners })
     }
 
-    /// Returns the tables that the installed framework can measure; without collectors, returns all tables.
+    /// Returns the tables that the installed framework can measure. Returns all tables if the collectors are not used.
     ///
     /// # Errors
     ///
-    /// If no framework of the tables is installed, or only with another version than the tables have or the collectors
-    /// need.
+    /// If the installed framework can measure none of the tables, because it is missing or has another version.
     pub(crate) fn of_framework<'t>(
         &self,
         files: Vec<&'t TableFile>,
@@ -68,33 +67,35 @@ impl Methods {
     }
 }
 
-/// The rows that the loader serves and a filter selects, each with its recipe.
+/// The rows of a table that can be measured again, and how. They are the rows that the loader serves and a filter
+/// selects.
 pub(crate) struct MeasurablePoints<'a> {
     path: &'a str,
     table: &'a Table,
     latency: Vals<'a, f64>,
-    /// Number of the table's rows that the loader serves, selected or not.
+    /// Number of rows of the table that the loader serves, before the filter.
     pub served: usize,
     kept: Vec<usize>,
     recipes: Vec<EvaluatedRecipe<'a>>,
-    /// Index of the recipe of every row of the table; `None` if no recipe matches.
+    /// For each row of the table, the index of its recipe in `recipes`; `None` if no recipe matches the row.
     recipe: Vec<Option<usize>>,
     /// The calls of the collectors' functions; `None` if the collectors are not used.
     calls: Option<Calls<'a>>,
 }
 
-/// A recipe whose formulas are evaluated for every row.
+/// A recipe, with its formulas evaluated for every row.
 struct EvaluatedRecipe<'a> {
     recipe: &'a Recipe,
     sizes: Vec<(&'a str, Vals<'a, f64>)>,
     copies: Vals<'a, f64>,
     runs: Vals<'a, f64>,
-    /// Mask of the rows for which the recipe is a proxy; `None` means all rows.
+    /// For each row: true if the recipe measures another kernel or launch than was recorded. `None` means that this is
+    /// true for all rows.
     proxies: Option<Vals<'a, bool>>,
 }
 
 impl<'a> MeasurablePoints<'a> {
-    /// Evaluates a filter and recipes for the rows of a recorded table.
+    /// Selects the rows of a recorded table that the loader serves and the filter matches, and finds their recipes.
     pub(crate) fn of(
         file: &'a TableFile,
         scope: &'a TableScope<'a>,
@@ -121,7 +122,7 @@ impl<'a> MeasurablePoints<'a> {
         Self::selected(file, scope, latency, served, filter, methods)
     }
 
-    /// Evaluates a filter and recipes for the rows of a grid that is not measured yet.
+    /// Selects the rows of a grid that the filter matches, and finds their recipes. The grid is not measured yet.
     pub(crate) fn to_measure(
         file: &'a TableFile,
         scope: &'a TableScope<'a>,
@@ -132,7 +133,7 @@ impl<'a> MeasurablePoints<'a> {
         Self::selected(file, scope, Vals::One(f64::NAN), rows, filter, methods)
     }
 
-    /// Evaluates recipes for the rows in `kept` that a filter selects.
+    /// Selects the rows in `kept` that match the filter, and finds the recipe of each.
     fn selected(
         file: &'a TableFile,
         scope: &'a TableScope<'a>,
@@ -168,7 +169,7 @@ impl<'a> MeasurablePoints<'a> {
         Ok(Self { path: &file.entry.path, table, latency, served, kept, recipes, recipe, calls })
     }
 
-    /// Returns the row numbers of the points.
+    /// Returns the row numbers of the selected rows.
     pub(crate) fn rows(&self) -> Vec<usize> {
         self.kept.clone()
     }
@@ -178,7 +179,8 @@ impl<'a> MeasurablePoints<'a> {
         self.latency.get(row)
     }
 
-    /// Returns the measurement to run for a row; `None` if no recipe matches or its formulas give no valid size.
+    /// Returns the built-in measurement of a row. `None` if no recipe matches, or if a formula of the recipe gives an
+    /// invalid size.
     pub(crate) fn work(&self, row: usize) -> Option<Work> {
         let evaluated = &self.recipes[self.recipe[row]?];
         let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v < 9e15).then_some(v as u64);
@@ -206,7 +208,8 @@ impl<'a> MeasurablePoints<'a> {
         })
     }
 
-    /// Returns the column values that a row shares with the other rows of its call; `None` if a call measures one row.
+    /// Returns the values that all rows measured by the same call share, as one text; `None` if the call measures one
+    /// row.
     pub(crate) fn group(&self, row: usize) -> Option<String> {
         self.calls.as_ref()?.group(row)
     }
@@ -219,7 +222,7 @@ impl<'a> MeasurablePoints<'a> {
         }
     }
 
-    /// Returns the number of GPUs that measure a row together.
+    /// Returns the number of GPUs that one measurement of the row uses.
     pub(crate) fn gpus(&self, row: usize) -> u64 {
         match &self.calls {
             Some(calls) => calls.gpus(row),
@@ -227,7 +230,7 @@ impl<'a> MeasurablePoints<'a> {
         }
     }
 
-    /// Returns true if a device measures something else for a row than was recorded.
+    /// Returns true if the device's time of a row cannot be compared with the recorded time.
     pub(crate) fn is_proxy(&self, row: usize, device: &dyn Device) -> bool {
         match &self.calls {
             Some(_) => self.scatters(row).is_some(),
@@ -235,14 +238,13 @@ impl<'a> MeasurablePoints<'a> {
         }
     }
 
-    /// Returns the reason why the times of a row scatter on any device; `None` if they do not. Recipes mark such rows
-    /// by `proxy_rows`. A recipe that measures another kernel does not have `proxy_rows`.
+    /// Returns the reason why the times of a row vary widely on every device; `None` if they do not.
     fn scatters(&self, row: usize) -> Option<String> {
         let recipe = self.recipes[self.recipe[row]?].recipe;
         self.work(row)?.proxy.filter(|_| recipe.proxy_rows.is_some())
     }
 
-    /// Returns true if a row's operands fit in the memory of a device, or if either size is unknown.
+    /// Returns true if the operands of a row fit in the device's memory, or if the memory's size is unknown.
     pub(crate) fn fits(&self, row: usize, device: &dyn Device) -> bool {
         let needed = self.work(row).map_or(0, |w| w.bytes());
         device.about().memory_bytes.is_none_or(|memory| needed <= memory)
@@ -267,12 +269,12 @@ impl<'a> MeasurablePoints<'a> {
         Some(self.table.column(name)?.json(row))
     }
 
-    /// Returns a row without a latency as a point.
+    /// Creates a point to measure from a row of a grid, which has no latency yet.
     pub(crate) fn unmeasured(&self, row: usize) -> Point {
         self.point(row, &self.slice(row), 1)
     }
 
-    /// Returns a row as a point, with its slice and its latency decile within the slice.
+    /// Creates a point to measure from a row. `decile` is the row's latency decile within its slice.
     pub(crate) fn point(&self, row: usize, slice: &str, decile: usize) -> Point {
         let key = self.table.columns().filter(|(name, _)| measured_unit(name).is_none());
         let watts = self.table.column("power").map(|c| c.number(row)).filter(|w| w.is_finite());

@@ -19,7 +19,7 @@ use super::calls::Call;
 use super::device::{About, Answer};
 use super::work::Work;
 
-/// The first request, which asks for the device's description.
+/// The first request to a runner, which asks for a description of its device.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Hello {
     /// Protocol version: `perfdb-gate/measure/v1`.
@@ -27,11 +27,11 @@ pub(crate) struct Hello {
 }
 
 impl Hello {
-    /// The request of the current protocol version.
+    /// The first request, with the current version of the protocol.
     pub(crate) const NOW: Self = Self { hello: "perfdb-gate/measure/v1" };
 }
 
-/// A request to measure a point.
+/// A request to a runner to measure a point.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PointRequest<'a> {
     /// Identifier of the request, which the reply repeats.
@@ -44,21 +44,21 @@ pub(crate) struct PointRequest<'a> {
     pub samples: u32,
     /// True if the mean power over one second is requested.
     pub power: bool,
-    /// The measurement to run, as the table's recipe describes it; null if the table has no recipe. The runner then
-    /// derives the measurement from the key.
+    /// The measurement as the recipe of the row describes it; null if no recipe matches. The runner then derives the
+    /// measurement from the key.
     pub work: Option<&'a Work>,
     /// The call of a collector's function that measures the row; absent without `--runner collectors`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<&'a Call>,
 }
 
-/// A runner's line about a point. It has one of the fields `samples_ms`, `error` and `alive`.
+/// A line that a runner writes about a requested point.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Reply {
-    /// The point cannot be measured, but others may be.
+    /// The point cannot be measured. The runner can still measure other points.
     Failed(FailedPoint),
-    /// The point takes long but is in progress, so its time limit starts again.
+    /// The measurement takes long but is in progress. The time limit starts again.
     Alive(SignOfLife),
     /// The point was measured.
     Measured(MeasuredPoint),
@@ -76,12 +76,12 @@ pub(crate) struct FailedPoint {
     pub traceback: Option<String>,
 }
 
-/// A sign of life for a point that takes long.
+/// A message that a long measurement is still in progress.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct SignOfLife {
     /// Identifier of the request in progress.
     pub id: u64,
-    /// The runner's current activity in one or two words, such as `compiling`.
+    /// What the runner is doing, in one or two words, such as `compiling`.
     #[allow(dead_code, reason = "the schema names it")]
     pub alive: String,
 }
@@ -97,7 +97,7 @@ pub(crate) struct MeasuredPoint {
 }
 
 impl Reply {
-    /// Returns the identifier of the request that the line answers.
+    /// Returns the identifier of the request that the runner's line is about.
     pub(crate) fn id(&self) -> u64 {
         match self {
             Self::Failed(reply) => reply.id,
@@ -107,7 +107,7 @@ impl Reply {
     }
 }
 
-/// All lines of the protocol, for its schema.
+/// All kinds of lines in the runner protocol, for its JSON schema.
 #[derive(JsonSchema)]
 #[schemars(rename = "RunnerProtocol")]
 #[serde(untagged)]
@@ -119,8 +119,8 @@ pub(crate) enum RunnerLine<'a> {
     Reply(Reply),
 }
 
-/// Returns true if a line is a JSON object with the field `field`, such as `id` in a reply. Frameworks print other
-/// lines to standard output.
+/// Returns true if a line is a JSON object with the field `field`. Frameworks also print other lines to standard
+/// output.
 pub(super) fn is_answer(line: &str, field: &str) -> bool {
     let value: Result<Value, _> = serde_json::from_str(line);
     value.is_ok_and(|value| value.get(field).is_some())

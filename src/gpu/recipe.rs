@@ -20,68 +20,66 @@ pub(crate) struct Recipes {
     pub recipes: Vec<Recipe>,
 }
 
-/// The limits by which a sample is judged. Most undisturbed samples stay within them.
+/// The limits by which a table is judged from its measured points. Most samples of a correct table stay within them.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Margins {
-    /// The 95th percentile, over undisturbed collections (measurements of whole tables), of the absolute median log
-    /// ratio. Control points that change by more have drifted.
+    /// Between two measurements of the same whole table, the absolute median log ratio is at most this value in 95 % of
+    /// cases. Control points that change by more have drifted.
     pub bias: f64,
-    /// The 95th percentile, over cards, of a card's absolute offset, as a log ratio. `bias` includes this offset,
-    /// which control tables reveal.
+    /// The part of `bias` that comes from differences between GPUs of one model, as a log ratio.
     pub card: f64,
-    /// The maximum offset of a card, as a share. On a card with a larger offset, no table is judged.
+    /// The maximum offset of a GPU, as a share: 0.03 is 3 %. On a GPU with a larger offset, no table is judged.
     pub card_most: f64,
-    /// The significance level of the test of a sample's median. The table fails if a smaller share of undisturbed
-    /// collections has such a large absolute median.
+    /// The significance level of the test of the median log ratio: about the share of correct tables that fail this
+    /// test.
     pub level: f64,
-    /// Percentiles of the ratio between two times of one point, measured on different cards with different libraries.
+    /// Percentiles of the ratio between two times of one point, measured on two GPUs of the same model.
     pub elsewhere: RatioPercentiles,
     /// Percentiles that replace `elsewhere` for single tables, by file stem.
     #[serde(default)]
     pub elsewhere_in: BTreeMap<String, RatioPercentiles>,
-    /// The error of a table, as a share. The table passes only if its sample rules out this error.
+    /// The error of a table that its sample must rule out, as a share: 0.05 is 5 %. Otherwise the table does not pass.
     pub excludes: f64,
-    /// The two-sided confidence of intervals. At 0.9, each side of an interval has a confidence of 95 %.
+    /// The confidence of two-sided intervals, such as 0.9 for 90 %.
     pub confidence: f64,
-    /// The share of points outside rerun noise (beyond the 99th percentile of reruns) that an undisturbed collection
-    /// may have.
+    /// The share of points of a correct table that may be outside the noise of repeated measurements.
     pub tail_share: f64,
-    /// The significance level of the test of the points outside rerun noise. The table fails if this number or more
-    /// has a smaller probability, given `tail_share`.
+    /// The significance level of the test of the points outside the noise. The table fails if the probability that a
+    /// correct table has as many such points is lower.
     pub tail_level: f64,
-    /// The minimum number of points that a verdict needs.
+    /// The minimum number of judged points that a verdict needs.
     pub least_points: usize,
-    /// The maximum share of a table's rows that may be in slices without a measured point. If the share is larger, the
-    /// table cannot pass.
+    /// The maximum share of a table's rows in slices without a measured point. With a larger share, the table does not
+    /// pass.
     pub unmeasured: f64,
-    /// Two limits for calling the differences between measured and recorded times constant. The first is the maximum
-    /// width of the middle half of the differences in µs, relative to their median. The second is the maximum ratio of
-    /// this relative width to that of the log ratios.
+    /// Limits for calling the differences between measured and recorded times constant. The first is the maximum
+    /// interquartile range of the differences in µs, divided by their median. The second is the maximum ratio of this
+    /// relative range to the relative range of the log ratios.
     pub constant: [f64; 2],
 }
 
 impl Margins {
-    /// Returns the limits that apply to a table.
+    /// Returns the limits that apply to a table, given its file stem.
     pub(crate) fn of(&self, table: &str) -> Self {
         let elsewhere = self.elsewhere_in.get(table).copied().unwrap_or(self.elsewhere);
         Self { elsewhere, ..self.clone() }
     }
 }
 
-/// Percentiles of the ratio of the slower to the faster time.
+/// Percentiles, over points, of the ratio of the slower to the faster of two times.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RatioPercentiles {
-    /// Ratio that 50 % of the points do not exceed.
+    /// The ratio that 50 % of the points do not exceed.
     pub p50: f64,
-    /// Ratio that 95 % of the points do not exceed.
+    /// The ratio that 95 % of the points do not exceed.
     pub p95: f64,
-    /// Ratio that 99 % of the points do not exceed.
+    /// The ratio that 99 % of the points do not exceed.
     pub p99: f64,
 }
 
-/// A recipe: the way in which rows of a table and backend were measured.
+/// A recipe: describes how the rows of a table were measured, so that they can be measured again.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recipe {
@@ -89,45 +87,45 @@ pub(crate) struct Recipe {
     pub table: String,
     /// Name of the backend directory.
     pub backend: String,
-    /// Filter of the rows that the recipe describes.
+    /// Condition that selects the rows that the recipe describes.
     pub rows: Expr,
-    /// The operation that ran.
+    /// The operation that was measured.
     pub operation: GpuOperation,
     /// Element type of inputs and weights.
     pub dtype: Dtype,
-    /// Formulas of the operation's sizes, by name. The size `count` is a number of elements.
+    /// Formulas of the operation's sizes, by name, such as `m`, `n` and `k`. The size `count` is a number of elements.
     pub sizes: BTreeMap<String, Expr>,
-    /// Number of calls in one timed unit, each with its own weights; 1 if absent. The latency is the unit's time
-    /// divided by this number.
+    /// Number of calls that are timed together as one unit, each with its own weights; 1 if absent. The latency is the
+    /// unit's time divided by this number.
     #[serde(default)]
     pub copies: Option<Expr>,
-    /// Sharing of inputs between the calls of a unit.
+    /// Whether the calls of a unit share one input or have one each.
     #[serde(default)]
     pub inputs: Inputs,
-    /// Contents of the weights.
+    /// The values in the weights.
     #[serde(default)]
     pub weight_fill: Fill,
-    /// Contents of the inputs.
+    /// The values in the inputs.
     #[serde(default)]
     pub input_fill: Fill,
     /// True if the timed unit was captured in a CUDA graph.
     #[serde(default)]
     pub cuda_graph: bool,
-    /// True if the card rested before every sample; collectors do not wait between samples.
+    /// True if the GPU rested before every sample, so that its clocks were not reduced. Collectors do not wait between
+    /// samples.
     #[serde(default)]
     pub rested: bool,
-    /// Number of units that run before timing starts.
+    /// Number of untimed units that run first, as a warm-up.
     pub warmups: u32,
-    /// Number of units that are timed together; the sample is their mean.
+    /// Number of units that are timed together. A sample is their mean time.
     pub runs: Expr,
-    /// The reason why the built-in kernels measure something other than what was recorded, such as another kernel or
-    /// launch; `None` if they measure the same.
+    /// The reason why the built-in kernels measure something else than was recorded; `None` if they measure the same.
     #[serde(default)]
     pub proxy: Option<String>,
-    /// Filter of the rows that `proxy` applies to; `None` means all rows.
+    /// Condition that selects the rows to which `proxy` applies; `None` means all rows.
     #[serde(default)]
     pub proxy_rows: Option<Expr>,
-    /// A reference to the upstream code that measures in this way.
+    /// A reference to the source code of the collector that measures in this way.
     #[allow(dead_code, reason = "people read it in the YAML")]
     pub source: String,
 }
@@ -152,7 +150,7 @@ impl Recipe {
 }
 
 impl Recipes {
-    /// Reads the recipes; a later file replaces an earlier one.
+    /// Reads the recipes. If there are several files, the last one is used.
     ///
     /// # Errors
     ///

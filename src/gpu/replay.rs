@@ -21,19 +21,18 @@ use crate::gpu::points::MeasurablePoints;
 use crate::gpu::rerun::is_listed;
 use crate::gpu::work::Work;
 
-/// A log's line about a table. It follows the replies about the table's points.
+/// The line of a log that ends the replies about one table.
 #[derive(Deserialize)]
 pub struct LoggedTable {
     path: String,
     /// Errors and warnings that the runner wrote while the table was measured.
     pub complaints: Complaints,
-    /// Number of rows in each slice of the table, among the rows from which the points were drawn; empty in older
-    /// logs.
+    /// Number of rows in each slice, over all rows from which the points were drawn; empty in older logs.
     #[serde(default)]
     pub slices: BTreeMap<String, usize>,
 }
 
-/// A device's reply in a log, with the point that it is about.
+/// An entry of a log: a point with the device's reply.
 #[derive(Deserialize)]
 pub(crate) struct Replied {
     /// Path of the table; `None` in logs of other programs, which state only the table's name.
@@ -41,12 +40,12 @@ pub(crate) struct Replied {
     table: String,
     row: u64,
     key: BTreeMap<String, Value>,
-    /// The kernel of the point's row, if the key does not contain it.
+    /// The kernel of the row, if the log states it outside of the key.
     kernel_source: Option<Value>,
-    /// True if the point is a control point, which reveals drift of the device.
+    /// True if the point is a control point, which is measured several times to find drift.
     #[serde(default)]
     pub control: bool,
-    /// The time in ms below which kernel launches of the host determine the point's time.
+    /// A time in ms. A shorter recorded time of the point counts as determined by the host's kernel launches.
     #[serde(default)]
     pub host_ms: f64,
     reply: Value,
@@ -62,7 +61,7 @@ impl Replied {
     }
 }
 
-/// Appends a line to a log if there is one.
+/// Appends a line to the log. Does nothing if `log` is `None`.
 ///
 /// # Errors
 ///
@@ -72,7 +71,7 @@ pub(crate) fn write(log: &mut Option<File>, line: &Value) -> Result<()> {
     log.iter_mut().try_for_each(|log| log.write_all(format!("{line}\n").as_bytes()).map_err(failed))
 }
 
-/// Returns the log's line for a reply.
+/// Returns the log line that records a device's answer to a point.
 pub(crate) fn line(
     point: &Point,
     control: bool,
@@ -86,13 +85,13 @@ pub(crate) fn line(
            "recorded": point.recorded_ms, "control": control, "host_ms": host_ms, "reply": reply})
 }
 
-/// A log of replies that was read.
+/// A log of replies that is judged again without measuring.
 pub struct Replay {
     about: About,
     replies: Vec<Replied>,
-    /// True if the last line is incomplete, because the run was killed.
+    /// True if the last line of the log was cut off, because the run was killed.
     is_cut: bool,
-    /// The lines about tables, by path.
+    /// The log's line about each table, by the table's path.
     pub tables: BTreeMap<String, LoggedTable>,
 }
 
@@ -137,12 +136,12 @@ impl Replay {
         Ok(Self { about, replies, tables, is_cut: !cut.is_empty() })
     }
 
-    /// Returns true if a reply of the log states the path of the table.
+    /// Returns true if the log has a reply with the path of this table.
     pub(crate) fn names(&self, file: &TableFile) -> bool {
         self.replies.iter().any(|reply| reply.path.as_ref() == Some(&file.entry.path))
     }
 
-    /// Returns the replies about a table, in their order.
+    /// Returns the replies about a table, in the order of the log.
     pub(crate) fn of(&self, file: &TableFile) -> Vec<&Replied> {
         let is_own = |reply: &&Replied| {
             reply.path.as_ref().map_or(reply.table == file.table, |path| *path == file.entry.path)
@@ -150,8 +149,8 @@ impl Replay {
         self.replies.iter().filter(is_own).collect()
     }
 
-    /// Finds the rows of a table that have a reply. Maps each row to the index of its reply in the result of
-    /// [`Self::of`].
+    /// Finds the rows of a table that the log has a reply for. Maps the row number to the reply's index in the result
+    /// of [`Self::of`].
     pub(crate) fn rows(
         &self,
         file: &TableFile,
@@ -170,7 +169,7 @@ impl Replay {
     }
 }
 
-/// Returns the times of each control point in ms: per point, one time for each pass over the control points.
+/// Returns the times of each control point in ms, one time per pass.
 pub(crate) fn controls(replies: &[&Replied]) -> Vec<Vec<f64>> {
     let mut passes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for reply in replies.iter().filter(|reply| reply.control) {
@@ -185,7 +184,7 @@ impl Device for Replay {
         &self.about
     }
 
-    /// Returns false, because each reply itself states whether another kernel was measured.
+    /// Returns false. Whether another kernel was measured is stated by each reply.
     fn is_proxy_for(&self, _: &Work) -> bool {
         false
     }

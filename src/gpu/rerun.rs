@@ -16,7 +16,7 @@ use crate::specs::{Specs, TableSpec};
 /// The schema name of a rerun list.
 const SCHEMA: &str = "perfdb-gate/rerun/v1";
 
-/// The columns that the device and its libraries report, so that lists omit them.
+/// The columns that rerun lists omit, because the measuring device reports their values.
 const SAID_BY_THE_DEVICE: [&str; 2] = ["version", "device"];
 
 /// A rerun list: points to measure again.
@@ -25,16 +25,16 @@ const SAID_BY_THE_DEVICE: [&str; 2] = ["version", "device"];
 pub struct RerunList {
     /// Schema name: `perfdb-gate/rerun/v1`.
     pub schema: String,
-    /// Origin of the list, in one sentence.
+    /// Where the list comes from, in one sentence.
     pub about: String,
-    /// Expected duration of all measurements in seconds; absent if a point's duration is unknown.
+    /// Expected duration of all measurements in seconds; absent if the duration of any point is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// The points, by table.
+    /// The points, grouped by table.
     pub operations: Vec<RerunOperation>,
 }
 
-/// The points of one table.
+/// The points of one table that are to be measured again.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunOperation {
@@ -48,30 +48,29 @@ pub struct RerunOperation {
     pub version: String,
     /// File stem of the table.
     pub table: String,
-    /// Path of the table from which the points were read; absent if the table does not exist.
+    /// Path of the table that contains the points; absent if this table does not exist yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Expected duration of the table's measurements in seconds; absent if a point's duration is unknown.
+    /// Expected duration of measuring the table's points in seconds; absent if the duration of any point is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Commands that measure the points with a collector, one per line; empty if no known collector measures the
-    /// table.
+    /// Shell commands that measure the points with a collector. Empty if no collector for the table is known.
     #[serde(default)]
     pub collect: Vec<String>,
-    /// The sweep that the commands measure, if they cannot select points; absent if they can.
+    /// The sweep that the commands measure instead of single points. Absent if the commands can select the points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<RerunSweep>,
     /// The points to measure again.
     pub points: Vec<RerunPoint>,
 }
 
-/// The whole sweep of a table, if its collector cannot select points.
+/// The whole sweep of a table. It is measured if the collector cannot select single points.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunSweep {
     /// Number of points of the sweep.
     pub points: usize,
-    /// Expected duration of the sweep in seconds; absent if a point's duration is unknown.
+    /// Expected duration of the sweep in seconds; absent if the duration of any point is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
 }
@@ -80,30 +79,30 @@ pub struct RerunSweep {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunPoint {
-    /// The row's columns that are not measurements, by name; without device and version.
+    /// The columns of the point's row, by name, without measurements, device and version.
     pub key: BTreeMap<String, Value>,
     /// The reason for measuring the point again.
     pub reason: String,
     /// Recorded latency in ms; absent if none is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<f64>,
-    /// Expected duration of the measurement in seconds; absent if no latency is recorded.
+    /// Expected duration of measuring the point in seconds; absent if no latency is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// True if the row has a recorded power.
+    /// True if a power is recorded for the point.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub power: bool,
 }
 
 impl RerunList {
-    /// Creates a list of the given points.
+    /// Creates a rerun list from the points of some tables. `about` states where the list comes from.
     pub(crate) fn new(about: String, operations: Vec<RerunOperation>) -> Self {
         // The sum of an empty list is negative zero.
         let seconds = operations.iter().map(|o| o.seconds).sum::<Option<f64>>().map(|s| s + 0.0);
         Self { schema: SCHEMA.to_owned(), about, seconds, operations }
     }
 
-    /// Returns true if a text states the schema of a rerun list, even if it is malformed.
+    /// Returns true if a text names the schema of rerun lists. The text may still be malformed.
     pub fn is_one(text: &str) -> bool {
         let named = |line: &str| {
             line.strip_prefix("schema:").is_some_and(|name| name.contains("perfdb-gate/rerun/"))
@@ -125,7 +124,7 @@ impl RerunList {
         Self::parse(&text).map_err(bad)
     }
 
-    /// Parses a rerun list.
+    /// Parses the text of a rerun list.
     ///
     /// # Errors
     ///
@@ -146,7 +145,8 @@ impl RerunList {
         serde_yaml::to_string(self).unwrap_or_default()
     }
 
-    /// Returns the points that the list contains for a table at a place of the database.
+    /// Returns the list's points of a table, given the table's place in the database and file stem. `None` if there are
+    /// none.
     pub(crate) fn of(&self, place: &Place, table: &str) -> Option<&RerunOperation> {
         self.operations.iter().find(|o| {
             o.table == table
@@ -162,7 +162,7 @@ impl RerunList {
 }
 
 impl RerunOperation {
-    /// Returns the table's place in the database.
+    /// Returns the table's system, family, backend and version.
     pub(crate) fn place(&self) -> Place {
         Place {
             system: self.system.clone(),
@@ -172,7 +172,7 @@ impl RerunOperation {
         }
     }
 
-    /// Returns the hashes of the points' keys, as the table's loader computes them.
+    /// Returns the key hashes of the points, computed as for the rows of the table.
     ///
     /// # Errors
     ///
@@ -185,7 +185,7 @@ impl RerunOperation {
         Ok(Keys::new(&spec.key, &scope)?.hashes().iter().copied().collect())
     }
 
-    /// Returns the points in their order, as rows of a table without latencies.
+    /// Returns the points as a table without latencies, in the order of the list.
     ///
     /// # Errors
     ///
@@ -212,7 +212,8 @@ impl RerunOperation {
     }
 }
 
-/// Returns true if rerun lists contain the column. They omit measurements and the columns that the device reports.
+/// Returns true if rerun lists contain the column. They do not contain measurements, and no columns that the device
+/// reports.
 pub(crate) fn is_listed(column: &str) -> bool {
     !SAID_BY_THE_DEVICE.contains(&column) && crate::specs::measured_unit(column).is_none()
 }

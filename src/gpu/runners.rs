@@ -22,58 +22,60 @@ pub(crate) struct Runners(BTreeMap<String, BackendRunners>);
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BackendRunners {
-    /// The framework version that the backend's collectors require.
+    /// The framework version that the backend's collectors require, unless a runner states another.
     requires: Requirement,
     /// The runners in order; the first that matches a row is used.
     pub calls: Vec<Runner>,
-    /// Tables that no runner can measure, with the reason.
+    /// The reason why a table cannot be measured by any runner, by the table's file stem.
     #[serde(default)]
     #[allow(dead_code, reason = "people read it in the YAML")]
     pub without: BTreeMap<String, String>,
 }
 
-/// A function of a collector, with its arguments as formulas over a row's columns.
+/// A runner: a Python function of a collector that measures rows. Formulas over a row's columns give its arguments.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Runner {
     /// File stems of the tables that the runner measures.
     pub tables: Vec<String>,
-    /// Filter of the rows that the runner measures; `None` means all rows.
+    /// Condition that selects the rows that the runner measures; `None` means all rows.
     #[serde(default)]
     pub rows: Option<Expr>,
-    /// The framework version that this runner requires; `None` means the version that the backend's collectors
-    /// require.
+    /// The framework version that this runner requires; `None` means `requires` of the backend.
     #[serde(default)]
     requires: Option<Requirement>,
-    /// The Python module below `collector` and its function, joined by a colon.
+    /// The Python module and the function to call, joined by a colon, such as `collector.vllm.collect_gemm:run_gemm`.
     pub run: String,
     /// Positional arguments of the function.
     pub args: Vec<Argument>,
-    /// Name of the module's function that lists the collector's cases; `None` if no argument is taken from a case.
+    /// Name of the module's function that lists the collector's cases; `None` if no argument is taken from a case. A
+    /// case is a tuple of arguments.
     #[serde(default)]
     pub cases: Option<String>,
-    /// Environment variables, set before the call.
+    /// Formulas of environment variables for the call, by the variable's name.
     #[serde(default)]
     pub env: BTreeMap<String, Expr>,
-    /// Name of the file that the function writes; `None` means the table's name.
+    /// Name of the file to which the function writes its results; `None` means the table's name.
     #[serde(default)]
     pub file: Option<String>,
-    /// Columns whose values the rows of one call share; empty if a call measures one row.
+    /// Names of columns. If rows agree in these columns, one call measures them together. Empty if a call measures one
+    /// row.
     #[serde(default)]
     pub group: Vec<String>,
-    /// Number of processes that call the function together, each with a GPU of its own; `None` means one process.
+    /// Formula of the number of processes that call the function together, each on its own GPU; `None` means one
+    /// process.
     #[serde(default)]
     pub processes: Option<Expr>,
-    /// The rows that are timed without a CUDA graph; `None` if there are none.
+    /// The rows that are timed without a CUDA graph; `None` if all rows are timed with one.
     #[serde(default)]
     pub eager: Option<Eager>,
 }
 
-/// The rows whose times include kernel launches of the host.
+/// Describes rows that are timed without a CUDA graph, so that their times may include the host's kernel launches.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Eager {
-    /// Filter of the rows that are timed without a CUDA graph.
+    /// Condition that selects the rows that are timed without a CUDA graph.
     pub rows: Expr,
     /// Number of empty kernel launches that take the host as long as one call.
     pub launches: u32,
@@ -84,42 +86,43 @@ pub(crate) struct Eager {
 pub(crate) enum Argument {
     /// The value of a formula: a number, a text, a boolean or null.
     Value(Expr),
-    /// A list, a floating-point number, or an attribute of the function's module.
+    /// An argument of another form, such as a list with one value.
     Form(Form),
 }
 
-/// An argument that the function gets as a list, as a floating-point number, or as an attribute of its module.
+/// The forms of an argument that is not a plain value, such as a list with one value.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub(crate) enum Form {
-    /// A list with a single value.
+    /// A list that contains one value.
     List {
         /// Formula of the list's only value.
         list: Expr,
     },
-    /// A floating-point number, which is written with a decimal point.
+    /// A floating-point number, even if the value is whole: `1.0` and not `1`.
     Real {
         /// Formula of the number.
         real: Expr,
     },
-    /// An attribute of the module that contains the function.
+    /// An attribute of the Python module that contains the function.
     Type {
         /// Formula of the attribute's name.
         #[serde(rename = "type")]
         name: Expr,
     },
-    /// An argument that is taken from a case of the collector. The call's other arguments determine the case.
+    /// An argument that is taken from one of the collector's cases, which are tuples of arguments. The call's other
+    /// arguments determine the case.
     Case {
         /// Index of the argument within the case.
         case: usize,
-        /// Formula of the argument's value, which selects one of several cases with the same other arguments.
+        /// Formula of the argument's preferred value. It decides if several cases have the same other arguments.
         #[serde(default)]
         like: Option<Expr>,
     },
 }
 
 impl Argument {
-    /// Returns the argument's formula; `None` for an argument from a case that no formula selects.
+    /// Returns the argument's formula; `None` for an argument that is taken from a case without a preferred value.
     pub(crate) fn formula(&self) -> Option<&Expr> {
         match self {
             Self::Value(value) => Some(value),
@@ -160,7 +163,7 @@ impl<'de> Deserialize<'de> for Argument {
 }
 
 impl Runners {
-    /// Reads the runners; a later file replaces an earlier one.
+    /// Reads the runners. If there are several files, the last one is used.
     ///
     /// # Errors
     ///
@@ -198,20 +201,20 @@ impl Runners {
         })
     }
 
-    /// Returns the runners of a table and backend.
+    /// Returns the runners that measure a table of a backend.
     pub(crate) fn of(&self, table: &str, backend: &str) -> Vec<&Runner> {
         let runners = self.0.get(backend).into_iter().flat_map(|b| &b.calls);
         runners.filter(|runner| runner.tables.iter().any(|name| name == table)).collect()
     }
 
-    /// Returns the version of the framework that a table of a backend needs; `None` if the table has no runner.
+    /// Returns the framework version that the first runner of a table requires; `None` if the table has no runner.
     pub(crate) fn requirement(&self, table: &str, backend: &str) -> Option<&Requirement> {
         let own = self.of(table, backend).first()?.requires.as_ref();
         own.or(self.0.get(backend).map(|b| &b.requires))
     }
 }
 
-/// Returns true if a text names a function of a module below `collector`.
+/// Returns true if `run` names a function of a Python module below `collector`, such as `collector.a.b:f`.
 fn is_collectors(run: &str) -> bool {
     let is_word = |word: &str| {
         !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -246,7 +249,8 @@ impl fmt::Display for Requirement {
 }
 
 impl Requirement {
-    /// Returns true if a version meets the requirement. Its build, after a plus sign, is ignored.
+    /// Returns true if a framework's version meets the requirement. The build part of the version, such as `+cu130`, is
+    /// ignored.
     pub(crate) fn is_met(&self, version: &str) -> bool {
         Version::from_str(version).is_ok_and(|version| self.versions.contains(&version))
     }

@@ -5,59 +5,58 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A measurement for a device to run: a recipe evaluated for one row.
+/// A measurement for a device to run, as a recipe describes it for one row.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Work {
     /// The operation to run.
     pub operation: GpuOperation,
     /// Element type of inputs and weights.
     pub dtype: Dtype,
-    /// Sizes of the operation by name, such as `m`, `n` and `k`, as the recipe's formulas give them.
+    /// Sizes of the operation by name, such as `m`, `n` and `k`.
     pub sizes: BTreeMap<String, u64>,
-    /// Number of calls in one timed unit. Each call has its own weights.
+    /// Number of calls that are timed together as one unit. Each call has its own weights.
     pub copies: u64,
-    /// Sharing of inputs between the calls of a unit.
+    /// Whether the calls of a unit share one input or have one each.
     pub inputs: Inputs,
-    /// Contents of the weights.
+    /// The values in the weights.
     pub weight_fill: Fill,
-    /// Contents of the inputs.
+    /// The values in the inputs.
     pub input_fill: Fill,
     /// True if a timed unit is captured in a CUDA graph.
     pub cuda_graph: bool,
-    /// True if the card rests before every sample.
+    /// True if the GPU rests before every sample, so that its clocks are not reduced.
     pub rested: bool,
-    /// Number of units that run before timing starts.
+    /// Number of untimed units that run first, as a warm-up.
     pub warmups: u32,
-    /// Number of units that are timed together; a sample is their mean.
+    /// Number of units that are timed together. A sample is their mean time.
     pub runs: u32,
-    /// The reason why the built-in kernel measures something other than what was recorded; absent if it measures the
-    /// same.
+    /// The reason why the built-in kernel measures something else than was recorded; absent if it measures the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
 }
 
 impl Work {
-    /// Returns the size with the given name; 1 if the operation has no such size.
+    /// Returns the size with this name, such as `m`. Returns 1 if the operation has no such size.
     pub fn size(&self, name: &str) -> u64 {
         self.sizes.get(name).copied().unwrap_or(1)
     }
 
-    /// Returns the number of elements of one input.
+    /// Returns the number of elements of the input of one call.
     pub(crate) fn input(&self) -> u64 {
         self.product(&["batch", "m", "k"])
     }
 
-    /// Returns the number of elements of one call's weights.
+    /// Returns the number of elements of the weights of one call.
     pub(crate) fn weight(&self) -> u64 {
         self.product(&["batch", "n", "k"])
     }
 
-    /// Returns the product of the sizes with the given names; `u64::MAX` if it overflows.
+    /// Multiplies the sizes with the given names, such as `m` and `n`. Returns `u64::MAX` on overflow.
     pub(super) fn product(&self, sizes: &[&str]) -> u64 {
         sizes.iter().fold(1, |all: u64, name| all.saturating_mul(self.size(name)))
     }
 
-    /// Returns the number of inputs in memory, which is also the number of outputs.
+    /// Returns the number of input tensors in memory. There are as many output tensors.
     pub(crate) fn inputs_held(&self) -> u64 {
         if self.inputs == Inputs::Own { self.copies } else { 1 }
     }
@@ -82,7 +81,7 @@ pub enum GpuOperation {
     Alltoall,
 }
 
-/// Element types that can be measured.
+/// Element types of inputs and weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dtype {
@@ -106,26 +105,26 @@ impl Dtype {
     }
 }
 
-/// Sharing of inputs between the calls of a timed unit.
+/// Whether the calls of a timed unit share one input or have one each.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inputs {
-    /// One input for all calls of a unit.
+    /// All calls of a timed unit use the same input and output.
     #[default]
     Shared,
-    /// One input and one output per call.
+    /// Each call of a timed unit has its own input and output.
     Own,
 }
 
-/// Contents of a tensor, which influence power and therefore time.
+/// The values in a tensor. They influence the power of a kernel, and therefore its time.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fill {
-    /// Zeros; uninitialised memory gives the same times.
+    /// All elements are zero. Uninitialised memory gives the same times.
     #[default]
     Zeros,
-    /// One value in all elements.
+    /// All elements have the same nonzero value.
     Constant,
-    /// Values of the standard normal distribution.
+    /// Random values of the standard normal distribution.
     Normal,
 }

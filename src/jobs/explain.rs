@@ -7,7 +7,7 @@ use textwrap::{Options, fill, indent};
 use crate::checks::rule::{ExampleTree, Rule, Rules};
 use crate::specs::ShippedFacts;
 
-/// Lists all rules, one per line.
+/// Returns a text with one line per rule.
 pub fn list(rules: &Rules) -> String {
     let mut out = String::new();
     let width = rules.ids().map(str::len).max().unwrap_or(0);
@@ -19,7 +19,7 @@ pub fn list(rules: &Rules) -> String {
     out
 }
 
-/// The number of lines of an example file that the page of rules shows.
+/// The maximum number of lines of an example file that the page `docs/rules.md` shows.
 const LINES: usize = 12;
 
 /// Renders the page `docs/rules.md`: a table of all rules, then one section per rule.
@@ -63,7 +63,7 @@ fn section(rule: &Rule) -> String {
     out + "```\n\n</details>\n"
 }
 
-/// Escapes the Markdown syntax of a text.
+/// Escapes the characters of a text that have a meaning in Markdown.
 fn literal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -75,7 +75,7 @@ fn literal(text: &str) -> String {
     out
 }
 
-/// Renders the files of an example: the first lines of each file and the lines that show the
+/// Renders the files of a rule's example. Of long files, shows the first lines and the marked lines, which show the
 /// finding.
 fn shortened(example: &ExampleTree) -> String {
     let (mut out, mut after) = (finding_line(example), "");
@@ -87,7 +87,7 @@ fn shortened(example: &ExampleTree) -> String {
     out + &contents(&example.files, after, LINES, |path, line| example.is_marked(path, line))
 }
 
-/// Returns one line with the finding that the rule reports in an example; empty if there is none.
+/// Returns one line with the finding that a rule reports in its example. Empty if the rule reports nothing there.
 fn finding_line(example: &ExampleTree) -> String {
     example.finds.as_ref().map_or_else(String::new, |found| {
         let on = if found.lines.is_empty() { format!("on {}", found.path) } else { "(→)".into() };
@@ -95,7 +95,7 @@ fn finding_line(example: &ExampleTree) -> String {
     })
 }
 
-/// Returns the texts of a rule, each with a title and a list of details.
+/// Returns the three sections of a rule's text: title, text and list of details.
 fn parts(rule: &Rule) -> [(&'static str, &str, &[String]); 3] {
     [
         ("What it looks for", &rule.what, &rule.details),
@@ -104,7 +104,7 @@ fn parts(rule: &Rule) -> [(&'static str, &str, &[String]); 3] {
     ]
 }
 
-/// Renders the whole text of a rule in lines of at most `width` columns.
+/// Renders everything about a rule as plain text, with lines of at most `width` characters.
 pub fn rule_text(rule: &Rule, shipped: &ShippedFacts, width: usize) -> String {
     let mut out = format!(
         "{} ({}, {}): {}\n",
@@ -138,7 +138,7 @@ pub fn rule_text(rule: &Rule, shipped: &ShippedFacts, width: usize) -> String {
     out
 }
 
-/// Replaces each run of white space by one blank.
+/// Replaces each sequence of white space by one space.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -154,8 +154,8 @@ fn files(example: &ExampleTree) -> String {
     indent(&out, "  ")
 }
 
-/// Renders files, each below its path with the prefix `when`. Marked lines, which show the finding, begin with an
-/// arrow. Only the first `most` lines of a file and its marked lines are shown.
+/// Renders each file as its path, preceded by `when`, and its lines. Marked lines begin with an arrow. Of other lines,
+/// only the first `most` of each file are shown.
 fn contents(
     files: &BTreeMap<String, String>,
     when: &str,

@@ -18,7 +18,7 @@ use crate::database::state::State;
 use crate::findings::Finding;
 pub use crate::report::document::{Document, DocumentTable};
 
-/// Judges the selected tables of a state. Returns the findings and the number of judged rows.
+/// Checks the selected tables of a database with the given rules. Returns the findings and the number of checked rows.
 ///
 /// # Errors
 ///
@@ -34,7 +34,7 @@ pub fn judge_state(
     Ok((judged.findings, judged.rows))
 }
 
-/// Judges a changed state as a pull request on the state before.
+/// Checks a change of a database with the given rules, as if it were a pull request from `before` to `changed`.
 ///
 /// # Errors
 ///

@@ -17,16 +17,16 @@ pub(crate) type CudaResult<T> = Result<T, CudaError>;
 /// Library errors are shown by the names of their constants (`CUBLAS_STATUS_…`), which their manuals explain.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CudaError {
-    /// A failed call of the driver.
+    /// A call of the CUDA driver failed.
     #[error("{}", in_words(.0))]
     Driver(#[from] DriverError),
     /// cuBLAS cannot be opened.
     #[error("{}", constant(.0.0))]
     Cublas(#[source] CublasError),
-    /// cuBLAS rejects a product.
+    /// cuBLAS rejects a matrix product.
     #[error("cuBLAS refuses this product: {}", constant(.0.0))]
     Product(#[source] CublasError),
-    /// cuBLASLt rejects an fp8 product.
+    /// cuBLASLt rejects a matrix product in fp8.
     #[error("cuBLASLt does not support this fp8 product: {}", constant(.0.0))]
     ScaledProduct(#[from] CublasLtError),
     /// NCCL rejects a collective operation. NCCL's error type does not implement `Error`, so it is not a source.
@@ -35,10 +35,10 @@ pub(crate) enum CudaError {
     /// NVML cannot be opened.
     #[error("NVML does not start: {0}")]
     Nvml(#[source] NvmlError),
-    /// NVML does not find the card.
+    /// NVML does not find the GPU.
     #[error("NVML does not find the GPU at {bus}: {source}")]
     Card {
-        /// The card's PCI address.
+        /// The GPU's PCI address.
         bus: String,
         source: NvmlError,
     },
@@ -71,14 +71,14 @@ impl From<NcclError> for CudaError {
     }
 }
 
-/// Returns the name of a status's constant. cudarc's statuses have no `Display`, but their derived `Debug` prints the
-/// name. Asking a library for the name would need that library, which may be missing.
+/// Returns the name of the constant of a status code, such as `CUBLAS_STATUS_NOT_SUPPORTED`. The name comes from
+/// `Debug`, because the library itself may be missing.
 fn constant(status: impl Debug) -> String {
     format!("{status:?}")
 }
 
-/// Returns the driver's description of an error, or the name of the error's constant if the driver lacks the function
-/// for descriptions.
+/// Returns the driver's description of an error. If the driver cannot describe errors, returns the name of the error's
+/// constant.
 fn in_words(error: &DriverError) -> String {
     let words = catch_unwind(|| error.error_string().map(|s| s.to_string_lossy().into_owned()));
     match words {

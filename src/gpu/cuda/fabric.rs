@@ -34,7 +34,7 @@ struct Rank {
     comm: Comm,
 }
 
-/// A collective operation with the addresses of one rank's buffers.
+/// What one rank executes: a collective operation, with the device addresses of the rank's input and output.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     collective: Collective,
@@ -80,8 +80,8 @@ impl Fabric {
         !self.broken.load(Ordering::SeqCst)
     }
 
-    /// Takes the samples of a collective operation. The work's size `count` is the number of elements of the whole
-    /// message.
+    /// Measures a collective operation on all GPUs of the fabric. The size `count` of `work` is the number of elements
+    /// of the message.
     pub(crate) fn measure(&self, collective: Collective, work: &Work) -> CudaResult<Answer> {
         let memories: Vec<Memory> = self.ranks.iter().map(|r| Memory::new(&r.stream)).collect();
         let mut buffers = Vec::new();
@@ -111,8 +111,8 @@ impl Fabric {
         Ok(Answer { samples_ms: (0..SAMPLES as usize).map(mean).collect(), ..Answer::default() })
     }
 
-    /// Runs one rank's part of a measurement, and returns its samples in ms. The rank reaches every barrier even after
-    /// an error, so that no other rank waits forever.
+    /// Measures the collective operation on one rank, and returns the samples in ms. After an error, the rank still
+    /// reaches every barrier, so that no other rank waits forever.
     fn run(&self, rank: &Rank, run: Run<'_>, together: &Barrier) -> CudaResult<Vec<f64>> {
         let work = run.work;
         let times = |count: u32| -> CudaResult<()> {
@@ -133,8 +133,8 @@ impl Fabric {
         samples.into_iter().collect()
     }
 
-    /// Runs `part` if no rank has failed yet. If it fails, marks the fabric as broken and aborts this
-    /// rank's operations.
+    /// Calls `part`, or fails at once if another rank has failed. If `part` fails, marks the fabric as broken and
+    /// aborts this rank's communicator.
     fn attempt(&self, rank: &Rank, part: impl Fn() -> CudaResult<()>) -> CudaResult<()> {
         if self.broken.load(Ordering::SeqCst) {
             return Err(CudaError::OtherRank);

@@ -28,7 +28,7 @@ impl Lt {
         Ok(Self(result::create_handle()?))
     }
 
-    /// Asks cuBLASLt for an algorithm. Fails for sizes that no kernel supports.
+    /// Asks cuBLASLt for an algorithm for an fp8 product. Fails for sizes that no kernel supports.
     pub(crate) fn plan<'a>(
         &self,
         memory: &'a Memory,
@@ -75,7 +75,7 @@ impl Lt {
         Ok(ScaledProduct { descriptor, layouts, chosen, scale })
     }
 
-    /// Enqueues the product.
+    /// Enqueues the fp8 product on the stream.
     pub(crate) fn run(
         &self,
         plan: &ScaledProduct<'_>,

@@ -34,11 +34,11 @@ use tensor::{Memory, Tensor};
 /// Bytes of GPU memory that are reserved for cuBLAS's workspace and for CUDA itself.
 const RESERVE: usize = 4 << 30;
 
-/// The maximum total size of all copies of a point's operands, in bytes. The largest points have a single copy.
+/// The maximum memory in bytes for copies of the operands of one measured product. A product with large operands has a
+/// single copy.
 const OPERAND_COPIES_BYTES: u64 = 4 << 30;
 
-/// The number of launches on the default stream, which alternate with launches on another stream. Fewer than twenty
-/// suffice for the effect that [`use_default_stream`] describes.
+/// The number of launches on CUDA's default stream when the GPU is opened.
 const DEFAULT_STREAM_LAUNCHES: usize = 64;
 
 /// The first GPU of this machine.
@@ -47,13 +47,12 @@ pub struct Cuda {
     blas: Blas,
     meter: Option<CardMeter>,
     about: About,
-    /// Groups of GPUs joined by NCCL, by their number of GPUs. They are reused from point to point.
+    /// Groups of GPUs joined by NCCL, by their number of GPUs. A group is opened once and reused for later points.
     fabrics: BTreeMap<usize, Fabric>,
 }
 
-/// Uses the default stream in addition to this stream, as PyTorch does when it fills tensors. After that, every short
-/// kernel takes 0.15 µs longer (H200, driver 580: 2.64 µs became 2.78 µs, and 3.07 µs became 3.25 µs, within one
-/// series). Without this, measurements would be faster than those of the collectors.
+/// Launches work on CUDA's default stream when the GPU is opened, as PyTorch does. Afterwards, each short kernel takes
+/// about 0.15 µs longer (measured on an H200), as it does in the collectors.
 fn use_default_stream(stream: &Arc<CudaStream>) -> Result<(), CudaError> {
     let memory = Memory::new(stream);
     let bytes = 1 << 20;

@@ -12,14 +12,14 @@ use cudarc::nccl::sys::{
 };
 use libloading::{Error, Library};
 
-/// The library's name in packages of NCCL and of PyTorch. Development packages also contain the name without `.2`.
+/// The file name of NCCL's library in the Python packages of NCCL and of PyTorch.
 const NAME: &str = "libnccl.so.2";
 
 type Sent = *const c_void;
 type Received = *mut c_void;
 type Reduce = unsafe extern "C" fn(Sent, Received, usize, Type, Reduction, Comm, Stream) -> Status;
 
-/// The functions of NCCL, as `nccl.h` declares them.
+/// The functions of NCCL that this program calls, with the signatures in `nccl.h`.
 pub(crate) struct Nccl {
     get_version: unsafe extern "C" fn(*mut c_int) -> Status,
     pub init_all: unsafe extern "C" fn(*mut Comm, c_int, *const c_int) -> Status,
@@ -34,8 +34,8 @@ pub(crate) struct Nccl {
     pub group_end: unsafe extern "C" fn() -> Status,
 }
 
-/// Returns the paths that the library may have in the Python packages of the installations whose programs are on `PATH`.
-/// Relative folders on `PATH` may be in the judged tree and are left out.
+/// Returns the paths at which the Python packages of NCCL may contain the library, for every Python on `PATH`. Relative
+/// folders on `PATH` are skipped, because they may be in the judged repository.
 fn in_python_packages() -> Vec<OsString> {
     let (mut all, path) = (Vec::new(), var_os("PATH").unwrap_or_default());
     let folders = split_paths(&path).filter(|bin| bin.is_absolute());
@@ -49,8 +49,7 @@ fn in_python_packages() -> Vec<OsString> {
 }
 
 impl Nccl {
-    /// Returns the first library that has all functions: one that the system's loader finds by name, or else one in a
-    /// Python package. `None` if there is none.
+    /// Loads NCCL from a system library, or else from a Python package. `None` if no library has all functions.
     pub(crate) fn get() -> Option<&'static Self> {
         static NCCL: OnceLock<Option<Nccl>> = OnceLock::new();
         let packages = std::iter::once_with(in_python_packages).flatten();

@@ -1,4 +1,4 @@
-//! The card's clocks, power, temperature and throttle reasons, read through NVML. No setting is changed.
+//! The GPU's clocks, power, temperature and throttle reasons, read through NVML. No setting is changed.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -10,34 +10,34 @@ use nvml_wrapper::{Device, Nvml};
 use super::error::{CudaError, CudaResult};
 use crate::gpu::device::{About, CardState};
 
-/// The interval between two readings of the card.
+/// The interval between two readings of the GPU's clocks or utilisation.
 const EVERY: Duration = Duration::from_millis(25);
-/// The working time in ms after which a power cap may set in. On an H200 with the heaviest kernels, samples of up to 9
-/// ms were not slowed; only the fourth successive sample was.
+/// The time in ms for which a GPU can work at full clocks before a power cap may reduce them (measured on an H200).
 pub(crate) const QUIET_MS: f64 = 10.0;
-/// Largest delay of NVML's readings.
+/// The maximum delay with which NVML reports reduced clocks.
 const LATE: Duration = Duration::from_millis(120);
-/// The share of the fastest known SM clock above which a card counts as rested.
+/// A GPU counts as rested if its SM clock is above this share of the fastest SM clock read so far.
 const RESTED: f64 = 0.99;
-/// The longest wait for a card to rest.
+/// The maximum time to wait for a GPU to rest, that is, to return to full clocks.
 const LONGEST_REST: Duration = Duration::from_millis(600);
-/// The time for which the card is checked for other work before the first measurement.
+/// The time for which the GPU is watched for work of other processes before the first measurement.
 const WATCHED: Duration = Duration::from_millis(600);
-/// The maximum utilisation in percent at which a card counts as idle. NVML's own queries cause part of it.
+/// The maximum utilisation in percent at which a GPU counts as idle. NVML's own queries cause a few percent.
 const IDLE: u32 = 5;
 
-/// The readings of a card, with its recent working time.
+/// Reads the clocks, power and temperature of a GPU through NVML, and counts how long the GPU has worked without a
+/// rest.
 pub(crate) struct CardMeter {
     nvml: Nvml,
     bus: String,
     /// The fastest SM clock read so far, in MHz.
     fastest: Cell<u32>,
-    /// Working time since the last rest, in ms.
+    /// The time in ms for which the GPU has worked since its last rest.
     worked_ms: Cell<f64>,
 }
 
 impl CardMeter {
-    /// Opens the card at a PCI address.
+    /// Opens NVML's access to the GPU with the PCI address `bus`.
     pub(crate) fn open(bus: &str) -> CudaResult<Self> {
         let nvml = Nvml::init().map_err(CudaError::Nvml)?;
         let meter = Self {
@@ -55,8 +55,7 @@ impl CardMeter {
         found.map_err(|source| CudaError::Card { bus: self.bus.clone(), source })
     }
 
-    /// Adds versions and settings to the device's description. If other work runs on the card, also adds the reason why
-    /// it is busy.
+    /// Adds driver versions and GPU settings to `about`. Also adds a reason if other processes keep the GPU busy.
     pub(crate) fn describe(&self, about: &mut About) {
         if let Ok(version) = self.nvml.sys_driver_version() {
             about.versions.insert("driver".into(), version);
@@ -90,8 +89,8 @@ impl CardMeter {
         about.busy = self.busy(&card, others);
     }
 
-    /// Returns a reason if other work keeps the card busy, so that measurements are unreliable; `None` otherwise.
-    /// `others` is the number of other processes on the card. Must be called before this process uses the card.
+    /// Returns a sentence if other processes keep the GPU busy; `None` if it is idle. `others` is the number of other
+    /// processes on the GPU. Call this before this process uses the GPU.
     fn busy(&self, card: &Device<'_>, others: usize) -> Option<String> {
         let start = Instant::now();
         let mut most = 0;
@@ -107,10 +106,10 @@ impl CardMeter {
         })
     }
 
-    /// Reads the card's state.
+    /// Reads the GPU's clocks, power, temperature and throttle reasons.
     pub(crate) fn state(&self) -> CardState {
         let Ok(card) = self.card() else { return CardState::default() };
-        // Reasons for reduced clocks that are normal for a healthy card.
+        // Reasons for reduced clocks that are normal for a healthy GPU.
         let usual = ThrottleReasons::GPU_IDLE | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING;
         let reasons = card.current_throttle_reasons().map(|reasons| reasons - usual);
         let reasons = reasons.unwrap_or(ThrottleReasons::NONE);
@@ -123,13 +122,12 @@ impl CardMeter {
         }
     }
 
-    /// Adds to the card's working time.
+    /// Adds `ms` to the time for which the GPU has worked since its last rest.
     pub(crate) fn worked(&self, ms: f64) {
         self.worked_ms.set(self.worked_ms.get() + ms);
     }
 
-    /// Waits until earlier work no longer reduces the clocks. They recover about 0.3 s after a power cap (H200); until
-    /// then, a short kernel is up to 9 % slower.
+    /// Waits until the GPU is back at full clocks. After a power cap, this takes about 0.3 s on an H200.
     pub(crate) fn rest(&self) {
         if self.worked_ms.get() < QUIET_MS {
             return;
@@ -150,7 +148,7 @@ impl CardMeter {
         }
     }
 
-    /// Returns true if an SM clock in MHz is below the clock of a rested card.
+    /// Returns true if an SM clock in MHz is lower than the clock of a rested GPU.
     pub(crate) fn slowed(&self, mhz: u32) -> bool {
         f64::from(mhz) < RESTED * f64::from(self.fastest.get())
     }

@@ -19,13 +19,13 @@ pub(crate) struct PreparedProduct<'a> {
     inputs: Vec<Tensor<'a>>,
     outputs: Vec<Tensor<'a>>,
     call: Launch<'a>,
-    /// The captured CUDA graph of one timed unit, which has one call per copy of the weights. `None` if the work asks
-    /// for plain launches.
+    /// The CUDA graph of one timed unit, which is one call per copy of the weights. `None` if the work requests plain
+    /// launches.
     graph: Option<CudaGraph>,
 }
 
 impl<'a> PreparedProduct<'a> {
-    /// Allocates and fills the operands, runs one timed unit, and captures a CUDA graph if the work asks for it.
+    /// Allocates and fills the operands, and runs the product once. Captures a CUDA graph if the work requests one.
     pub(crate) fn new(
         stream: &'a Arc<CudaStream>,
         memory: &'a Memory,
@@ -69,7 +69,7 @@ impl<'a> PreparedProduct<'a> {
         graph?.ok_or(CudaError::EmptyGraph)
     }
 
-    /// Enqueues one timed unit, from the CUDA graph if there is one.
+    /// Enqueues one timed unit, which is one call per copy of the weights. Uses the CUDA graph if there is one.
     pub(crate) fn run(&self) -> CudaResult<()> {
         match &self.graph {
             Some(graph) => Ok(graph.launch()?),
@@ -77,7 +77,7 @@ impl<'a> PreparedProduct<'a> {
         }
     }
 
-    /// Enqueues the calls of one timed unit: one call per copy of the weights.
+    /// Enqueues one call per copy of the weights, without the CUDA graph.
     fn launch(&self) -> CudaResult<()> {
         self.weights.iter().enumerate().try_for_each(|(index, weight)| {
             (self.call)(Operands {
@@ -88,7 +88,7 @@ impl<'a> PreparedProduct<'a> {
         })
     }
 
-    /// Returns true if the output contains a nonzero value, or if zeros are expected.
+    /// Returns false if the output is all zeros although the operands are not: the kernel computed nothing.
     fn computed(&self) -> CudaResult<bool> {
         if self.work.weight_fill == Fill::Zeros || self.work.input_fill == Fill::Zeros {
             return Ok(true);

@@ -11,20 +11,20 @@ use super::error::CudaResult;
 use crate::base::random::Random;
 use crate::gpu::work::{Dtype, Fill};
 
-/// The number of random elements that are generated. A longer tensor repeats them. The number is prime, so that the
-/// rows of a tensor differ even if their length is a power of two.
+/// The number of random elements that are generated once. A longer tensor repeats these elements. The number is prime,
+/// so that the rows of a tensor differ.
 const DRAWN: usize = 4_194_301;
 
-/// The block sizes in bytes of PyTorch's caching allocator (c10/cuda/CUDACachingAllocator). Tensors start at multiples
-/// of [`ALIGNED`]. Tensors of up to [`SMALL`] share blocks of [`SMALL_BLOCK`], and tensors below [`LARGE`] share blocks
-/// of [`MIDDLE_BLOCK`]. A larger tensor has its own block, whose size is a multiple of [`SMALL_BLOCK`].
+/// Sizes in bytes in PyTorch's caching allocator, which [`Memory`] imitates. Tensors start at multiples of [`ALIGNED`].
+/// Tensors of up to [`SMALL`] share blocks of [`SMALL_BLOCK`], and tensors below [`LARGE`] share blocks of
+/// [`MIDDLE_BLOCK`]. A larger tensor has its own block.
 const ALIGNED: usize = 512;
 const SMALL: usize = 1 << 20;
 const SMALL_BLOCK: usize = 2 << 20;
 const LARGE: usize = 10 << 20;
 const MIDDLE_BLOCK: usize = 20 << 20;
 
-/// Device memory for tensors, freed as a whole.
+/// Device memory for tensors. All of it is freed when this value is dropped.
 pub(crate) struct Memory {
     stream: Arc<CudaStream>,
     blocks: RefCell<Vec<MemoryBlock>>,
@@ -37,12 +37,12 @@ struct MemoryBlock {
 }
 
 impl Memory {
-    /// Creates a memory without blocks.
+    /// Creates an empty memory, which allocates on demand.
     pub(crate) fn new(stream: &Arc<CudaStream>) -> Self {
         Self { stream: stream.clone(), blocks: RefCell::default() }
     }
 
-    /// The stream on which the memory is used.
+    /// Returns the CUDA stream that uses the memory.
     pub(crate) fn stream(&self) -> &Arc<CudaStream> {
         &self.stream
     }
@@ -79,7 +79,7 @@ impl Drop for Memory {
     }
 }
 
-/// The device addresses of a call's operands.
+/// The device addresses of the weight, input and output of one call.
 #[derive(Clone, Copy)]
 pub(crate) struct Operands {
     pub weight: u64,
@@ -87,7 +87,7 @@ pub(crate) struct Operands {
     pub output: u64,
 }
 
-/// A tensor in device memory.
+/// A tensor in GPU memory.
 pub(crate) struct Tensor<'a> {
     address: u64,
     stream: &'a Arc<CudaStream>,
@@ -95,7 +95,7 @@ pub(crate) struct Tensor<'a> {
 }
 
 impl<'a> Tensor<'a> {
-    /// Creates a tensor with `elements` elements, and fills it.
+    /// Creates a tensor in GPU memory with `elements` elements. `fill` states their values.
     pub(crate) fn new(
         memory: &'a Memory,
         elements: u64,
@@ -138,7 +138,7 @@ impl<'a> Tensor<'a> {
         self.address
     }
 
-    /// Copies the first `bytes` bytes to the host. The tensor must have as many.
+    /// Copies the first `bytes` bytes of the tensor to the host. The tensor must have at least `bytes` bytes.
     pub(crate) fn head(&self, bytes: usize) -> CudaResult<Vec<u8>> {
         self.stream.synchronize()?;
         let mut head = vec![0u8; bytes];
@@ -148,7 +148,7 @@ impl<'a> Tensor<'a> {
     }
 }
 
-/// Returns [`DRAWN`] values, the same in every run, because a tensor's contents influence the power of the card.
+/// Returns [`DRAWN`] values of a type as bytes. The values are the same in every run of the program.
 fn values(dtype: Dtype, fill: Fill) -> &'static [u8] {
     static NORMAL: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
     static CONSTANT: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
@@ -160,7 +160,7 @@ fn values(dtype: Dtype, fill: Fill) -> &'static [u8] {
     &both[usize::from(dtype == Dtype::Fp8)]
 }
 
-/// Returns [`DRAWN`] values in bfloat16 and in float8.
+/// Calls `value` [`DRAWN`] times. Returns the bytes of the values in bfloat16, then in float8.
 fn in_both_types(mut value: impl FnMut() -> f32) -> [Vec<u8>; 2] {
     let mut wide = Vec::with_capacity(2 * DRAWN);
     let mut small = Vec::with_capacity(DRAWN);

@@ -16,24 +16,23 @@ use super::tensor::Memory;
 use crate::gpu::device::{Answer, SAMPLES};
 use crate::gpu::work::Work;
 
-/// The maximum duration of the timed part of a sample, in ms. If the requested number of units takes longer, fewer
-/// units are timed. Their mean is still precise because each unit is long.
+/// The maximum duration of the timed part of a sample, in ms. If a kernel is too long for this, fewer runs are timed
+/// than requested.
 const LONGEST_MS: f64 = 1000.0;
 
-/// The number of samples of a point if the card rests before each sample. Each sample then takes a quarter of a second,
-/// and the samples differ little.
+/// The number of samples per point if the GPU must rest before each sample. A sample with a rest takes a quarter of a
+/// second.
 const RESTED_SAMPLES: u32 = 3;
-/// The maximum number of samples per point that are repeated because the card had not rested.
+/// The maximum number of samples per point that are repeated because the GPU was still slow from earlier work.
 const RETAKES: u32 = 3;
 
-/// The time for which a point's kernel is repeated while the power is read, and the interval of the readings. Both are
-/// as in the collectors. A reading of NVML is a mean over the last second, so it lags behind.
+/// The time for which a kernel is repeated while its power is read. It is as long as in the collectors.
 const POWER_FOR: Duration = Duration::from_secs(1);
 const POWER_EVERY_MS: f64 = 100.0;
 
-/// Takes the samples of a product, and its power if requested. The first samples each use a new copy of the operands,
-/// in the next memory of `places`; later samples reuse these copies. The operands' addresses influence a short
-/// product's time by up to 10 %, and a collector's operands may be at any address.
+/// Measures a matrix product, and its power if `power` is true. The samples use copies of the operands at different
+/// addresses, one copy per memory of `places`. The reason: the addresses change the time of a short product by up to 10
+/// %.
 pub(crate) fn measure<'a>(
     stream: &'a Arc<CudaStream>,
     places: &'a [Memory],
@@ -84,11 +83,11 @@ pub(crate) fn measure<'a>(
             kernel.run()?;
         }
         meter.inspect(|m| m.worked(once * f64::from(warmups)));
-        // Wait as the collectors do, so that the first run starts on an idle card.
+        // Wait as the collectors do, so that the first run starts on an idle GPU.
         stream.synchronize()?;
         let ms = timed(kernel, runs)? / work.copies as f64;
         let state = meter.map(CardMeter::state).unwrap_or_default();
-        // NVML reports reduced clocks with a delay, so the card had not rested before this sample.
+        // NVML reports reduced clocks with a delay, so the GPU had not rested before this sample.
         let slowed = meter.zip(state.sm_mhz).is_some_and(|(m, mhz)| m.slowed(mhz));
         if work.rested && !rests && slowed && retakes > 0 {
             retakes -= 1;

@@ -16,25 +16,28 @@ pub struct Measured {
     pub point: Point,
     /// The device's answer, or the reason why there is none.
     pub answer: Result<Answer, Reason>,
-    /// The noise band of the point: percentiles of the ratio between undisturbed reruns; `None` if unknown.
+    /// The noise band of the point: percentiles of the ratio between two measurements of the same point. `None` if
+    /// unknown.
     pub band: Option<NoiseBand>,
-    /// The host limit in ms: if the recorded time is below this limit, kernel launches of the host determine the time.
-    /// 0 if they never do.
+    /// A time in ms. A shorter recorded time counts as determined by the host's kernel launches. 0 if the host never
+    /// determines the time.
     pub host_ms: f64,
-    /// The log ratio of this card's times to those of other cards; 0 if unknown.
+    /// The log ratio of this GPU's times to the times of other GPUs of the same model. It is subtracted before the
+    /// point is judged; 0 if unknown.
     pub card: f64,
 }
 
-/// The comparison of one point's measured and recorded times.
+/// The result of comparing a point's measured time with its recorded time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PointVerdict {
-    /// The ratio is within the band of undisturbed reruns.
+    /// The ratio of measured to recorded time is within the noise of repeated measurements.
     Within,
-    /// The ratio is beyond the 99th percentile of the band.
+    /// The ratio of measured to recorded time differs from 1 by more than 99 % of repeated measurements do.
     Beyond,
-    /// Something else than the recorded kernel was measured. The point is shown and not judged.
+    /// The device measured another kernel than the recorded one, or a time that cannot be compared. The point is shown,
+    /// but not judged.
     Proxy,
-    /// Kernel launches of the host determine the time. The point is shown and not judged.
+    /// The host's kernel launches, and not the GPU, determine the time. The point is shown, but not judged.
     HostBound,
     /// The point was not measured.
     Missing,
@@ -59,18 +62,19 @@ impl Measured {
         self.answer.as_ref().ok().map(|a| median(&a.samples_ms))
     }
 
-    /// Returns the ratio of measured to recorded time.
+    /// Returns the ratio of measured to recorded time; `None` if the point was not measured.
     pub(crate) fn ratio(&self) -> Option<f64> {
         self.measured_ms().map(|ms| ms / self.point.recorded_ms)
     }
 
-    /// Returns the log ratio of measured to recorded time, without the log ratio of the card.
+    /// Returns the log ratio of measured to recorded time, after subtracting the GPU's offset. `None` if the point was
+    /// not measured.
     pub(crate) fn log(&self) -> Option<f64> {
         self.ratio().map(|ratio| ratio.ln() - self.card)
     }
 
-    /// Returns a confidence interval of the ratio from the point's own samples. With too few samples, it is the range
-    /// from the fastest to the slowest sample.
+    /// Returns a confidence interval of the ratio of measured to recorded time, from the point's samples. With too few
+    /// samples, returns the ratios of the fastest and the slowest sample.
     pub(crate) fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let samples = &self.answer.as_ref().ok()?.samples_ms;
         let (low, high) = match median_interval(samples, confidence) {
@@ -80,7 +84,7 @@ impl Measured {
         Some((low / self.point.recorded_ms, high / self.point.recorded_ms))
     }
 
-    /// Returns the reason why the point is a proxy; `None` if it is not.
+    /// Returns the reason why the measured time cannot be compared with the recorded one; `None` if it can.
     pub(crate) fn proxy(&self) -> Option<&str> {
         let own = self.point.call.as_ref().and_then(|call| call.proxy.as_deref());
         self.answer.as_ref().ok()?.proxy.as_deref().or(own)
@@ -97,18 +101,18 @@ impl Measured {
         }
     }
 
-    /// Returns true if kernel launches of the host determine the time.
+    /// Returns true if the host's kernel launches, and not the GPU, determine the time.
     pub(crate) fn is_host_bound(&self) -> bool {
         self.verdict() == PointVerdict::HostBound
     }
 
-    /// Returns true if the point is judged.
+    /// Returns true if the point counts in the verdict on its table: it is measured, comparable and not host-bound.
     pub(crate) fn is_judged(&self) -> bool {
         matches!(self.verdict(), PointVerdict::Within | PointVerdict::Beyond)
     }
 
-    /// Computes the median log ratio of the judged points, with its error. `among` is the standard deviation between
-    /// undisturbed collections.
+    /// Computes the median log ratio of the judged points, with its error and limits. `among` is the standard deviation
+    /// by which this median varies from one measurement of the table to the next.
     pub(super) fn middle(points: &[impl Borrow<Self>], among: f64, limits: &Margins) -> Middle {
         let points = points.iter().map(Borrow::borrow);
         let judged: Vec<&Self> = points.filter(|point| point.is_judged()).collect();
@@ -117,13 +121,13 @@ impl Measured {
         Middle::of(&logs, power::middle_half(&bands, limits), among, limits)
     }
 
-    /// Returns true if the measured time is within 2 % of the recorded one, as the collection guide
-    /// requires.
+    /// Returns true if the measured time is within 2 % of the recorded time; `None` if the point was not measured.
     pub(crate) fn within_2_percent(&self) -> Option<bool> {
         self.ratio().map(|r| (r - 1.0).abs() <= 0.02)
     }
 
-    /// Returns true if the point's own samples differ by a larger factor than 95 % of reruns do.
+    /// Returns true if the point's samples are unsteady: the slowest and the fastest differ by a larger factor than 95
+    /// % of repeated measurements do.
     pub(super) fn is_unsteady(&self) -> bool {
         let samples = self.answer.as_ref().map(|a| extremes(&a.samples_ms));
         matches!((samples, &self.band), (Ok((low, high)), Some(band)) if high / low > band.p95)

@@ -25,7 +25,7 @@ use crate::base::words::Figure;
 use crate::gpu::recipe::Margins;
 use crate::specs::NoiseBand;
 
-/// The outcome of a table's sample.
+/// The result of judging a table by its measured points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// The table agrees with the measurements.
@@ -50,46 +50,44 @@ impl Outcome {
 /// The verdict on a table, with its statistics.
 #[derive(Debug, Clone)]
 pub struct Verdict {
-    /// The outcome of the sample.
+    /// Whether the table passes, fails or is inconclusive.
     pub outcome: Outcome,
     /// Reasons for the outcome, one sentence each; empty if the table passes.
     pub reasons: Vec<String>,
-    /// Number of judged points: those measured, without proxies and host-bound points.
+    /// Number of judged points: measured points, without proxies and host-bound points.
     pub judged: usize,
     /// Median log ratio of measured to recorded time.
     pub bias: f64,
-    /// Confidence interval of the median log ratio; `None` without points.
+    /// Confidence interval of `bias`; `None` without judged points.
     pub interval: Option<Interval>,
-    /// Limit of the absolute median log ratio. The medians of most undisturbed samples with the same error do not
-    /// exceed it.
+    /// The maximum absolute value of `bias` of a table that does not fail.
     pub allowed: f64,
-    /// Upper bound of the table's bias, as an absolute log ratio: the sample rules out a larger bias. NaN without
-    /// points.
+    /// The largest absolute log ratio by which the table may be wrong, given the sample; NaN without points.
     pub excluded: f64,
-    /// Number of points beyond the band of reruns.
+    /// Number of judged points whose ratio of measured to recorded time is outside the noise of repeated measurements.
     pub beyond: usize,
-    /// The probability that an undisturbed collection has at least `beyond` points outside the band.
+    /// The probability that a correct table has at least `beyond` points outside the noise.
     pub tail: f64,
-    /// The points within 2 % of the recorded time.
+    /// How many points are within 2 % of the recorded time, and how many would be expected.
     pub near: Near,
-    /// The drift of the control points, one value per later pass: the median log ratio of their times to their times in
-    /// the first pass.
+    /// Drift of the device during the run: the median log ratio of the control points' times in a later pass to their
+    /// times in the first pass. One value per later pass.
     pub drift: Vec<f64>,
-    /// The verdicts on slices with enough points.
+    /// The verdicts on single slices that have enough points.
     pub slices: Vec<SliceVerdict>,
 }
 
-/// The points within 2 % of the recorded time.
+/// How many points are within 2 % of the recorded time, and how many would be expected.
 #[derive(Debug, Clone, Copy)]
 pub struct Near {
     /// Number of judged points within 2 % of the recorded time.
     pub points: usize,
-    /// The share of points that would be within 2 % in undisturbed reruns, by the points' noise bands.
+    /// The share of points expected to be within 2 % if the table is correct, given the noise of repeated measurements.
     pub undisturbed: f64,
 }
 
-/// Judges a sample, with the card's offset subtracted. `controls` contains the times in ms of each control point, one
-/// per pass. `trouble` contains reasons why the measurements are unreliable.
+/// Judges a table by its measured points, after subtracting the GPU's offset. `controls` has the times in ms of each
+/// control point, one per pass. `trouble` has reasons why the measurements are unreliable.
 pub(crate) fn judge(
     points: &mut [Measured],
     controls: &[Vec<f64>],
@@ -131,8 +129,8 @@ fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// Returns the drift of the control points, one value per later pass: the median log ratio of their times to their
-/// times in the first pass.
+/// Returns the drift of the device, one value per later pass: the median log ratio of the control points' times to
+/// their times in the first pass.
 fn drift(controls: &[Vec<f64>]) -> Vec<f64> {
     let passes = controls.iter().map(Vec::len).min().unwrap_or(0);
     let moved = |pass: usize| {
@@ -142,8 +140,8 @@ fn drift(controls: &[Vec<f64>]) -> Vec<f64> {
     (1..passes).map(moved).collect()
 }
 
-/// Returns reasons why the times of a sample are not steady: its control points drifted, or samples of single points
-/// differ.
+/// Returns the reasons why the times of a sample are not steady: control points drifted, or the samples of single
+/// points differ too much.
 fn unsteady(judged: &[&Measured], drift: &[f64], limits: &Margins) -> Vec<String> {
     let mut reasons = Vec::new();
     if let Some(moved) = drift.iter().copied().find(|d| d.abs() > limits.bias) {
@@ -159,8 +157,8 @@ fn unsteady(judged: &[&Measured], drift: &[f64], limits: &Margins) -> Vec<String
     reasons
 }
 
-/// Returns the median of the sample of a control table; `None` if the sample has too few points, or if its times are
-/// not steady.
+/// Returns the median log ratio of a control table, from its measured points. `None` if there are too few points or
+/// their times are not steady.
 pub(crate) fn control(
     points: &[Measured],
     controls: &[Vec<f64>],
@@ -172,7 +170,8 @@ pub(crate) fn control(
         .then(|| Measured::middle(&judged, collections(limits), limits))
 }
 
-/// Returns a sentence if measured and recorded times differ by a nearly constant time in µs; `None` otherwise.
+/// Returns a sentence if the measured times of nearly all points differ from the recorded ones by the same number of
+/// µs; `None` otherwise.
 fn constant(judged: &[&Measured], limits: &Margins) -> Option<String> {
     let us = |p: &&Measured| Some((p.measured_ms()? - p.point.recorded_ms) * 1e3);
     let mut us: Vec<f64> = judged.iter().filter_map(us).collect();
@@ -204,7 +203,7 @@ impl Verdict {
         };
     }
 
-    /// Returns the reasons why the measurements are unreliable.
+    /// Returns the reasons why the measurements are unreliable; empty if they are reliable.
     fn unsure(&self, judged: &[&Measured], trouble: &[String], limits: &Margins) -> Vec<String> {
         let mut reasons = trouble.to_vec();
         reasons.extend(unsteady(judged, &self.drift, limits));
@@ -218,7 +217,7 @@ impl Verdict {
         reasons
     }
 
-    /// Returns the reasons why the table is wrong.
+    /// Returns the reasons why the table disagrees with the measurements; empty if it agrees.
     fn wrong(&self, judged: &[&Measured], limits: &Margins) -> Vec<String> {
         let mut reasons = Vec::new();
         if self.bias.abs() > self.allowed {
@@ -244,7 +243,7 @@ impl Verdict {
         reasons
     }
 
-    /// Returns a reason if the sample is too imprecise for the table to pass.
+    /// Returns a sentence if the points cannot rule out a large error of the table; `None` otherwise.
     fn imprecise(&self, limits: &Margins) -> Option<String> {
         // Without points, `excluded` is NaN, so nothing is ruled out.
         if self.excluded <= limits.excludes.ln_1p() {
@@ -257,8 +256,8 @@ impl Verdict {
         ))
     }
 
-    /// Adds the reason why the sample does not cover a part of the table, if there is one. The table then does not
-    /// pass.
+    /// Adds a reason why the points do not cover the whole table. A passing table becomes inconclusive. Changes nothing
+    /// if `why` is `None`.
     pub(crate) fn add_uncovered(&mut self, why: Option<String>) {
         self.outcome =
             self.outcome.max(why.as_ref().map_or(Outcome::Pass, |_| Outcome::Inconclusive));

@@ -1,35 +1,34 @@
-//! The offset of a card: the log ratio of its times to the recorded ones, in tables that are not judged.
+//! The offset of a GPU: the log ratio of its times to the recorded ones, in tables that are not judged.
 
 use super::middle::{Middle, collections};
 use super::words::{against_recorded, size};
 use crate::base::stats::{median, normal_within};
 use crate::gpu::recipe::Margins;
 
-/// The minimum number of control tables with a small bias. If there are fewer, all control tables are used, and at
-/// least [`LEAST`] of them are needed.
+/// The minimum number of control tables with a small bias. If there are fewer, all control tables are used, but only if
+/// there are at least [`LEAST`].
 const LEAST_RIGHT: usize = 2;
 const LEAST: usize = 3;
 
-/// The offset of a card, estimated from control tables.
+/// The offset of a GPU: the log ratio of its times to the recorded times, as estimated from control tables.
 ///
-/// The offsets of cards vary by `Margins::card`. Therefore, the estimate is closer to zero than the median of the
-/// control tables. The less precise the median is, the closer to zero the estimate is.
+/// GPUs of one model differ little. Therefore, the estimate is closer to zero than the median of the control tables.
+/// The less precise this median is, the closer to zero the estimate is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offset {
-    /// The median over the control tables of their median log ratios of measured to recorded time.
+    /// The median, over the control tables, of a table's median log ratio of measured to recorded time.
     pub median: f64,
     /// Number of control tables.
     pub tables: usize,
-    /// The estimated offset as a log ratio, which is subtracted from the log ratios of a judged table.
+    /// The estimated log ratio, which is subtracted from the log ratios of a judged table.
     pub log: f64,
-    /// The standard deviation of the estimate.
+    /// The standard deviation of the estimate `log`.
     rest: f64,
 }
 
 impl Offset {
-    /// Estimates the offset from the medians of control tables; `None` if there are too few. A control table counts as
-    /// wrong if its bias exceeds the error that a sample must rule out. Wrong tables are ignored, unless fewer than
-    /// [`LEAST_RIGHT`] tables would remain.
+    /// Estimates the offset from the median log ratios of control tables; `None` if there are too few tables. Tables
+    /// with a large bias are ignored if enough others remain.
     pub(crate) fn of(tables: &[&Middle], limits: &Margins) -> Option<Self> {
         let is_right = |t: &&&Middle| t.bias.abs() <= limits.excludes.ln_1p();
         let right: Vec<&Middle> = tables.iter().filter(is_right).copied().collect();
@@ -53,12 +52,13 @@ impl Offset {
         })
     }
 
-    /// Returns the standard deviation between undisturbed collections, given the offset of the card.
+    /// Returns the standard deviation by which a table's median log ratio varies from one measurement of the table to
+    /// the next. It is smaller if the GPU's offset is known.
     pub(crate) fn collections(offset: Option<&Self>, limits: &Margins) -> f64 {
         offset.map_or(collections(limits), |offset| offset.rest.hypot(own(limits)))
     }
 
-    /// Returns a reason if the offset is so large that nothing can be judged on this card; `None` otherwise.
+    /// Returns a sentence if the GPU's offset is so large that no table can be judged on this GPU; `None` otherwise.
     pub(super) fn trouble(&self, limits: &Margins) -> Option<String> {
         (self.median.abs() > limits.card_most.ln_1p()).then(|| {
             format!(
@@ -71,7 +71,8 @@ impl Offset {
     }
 }
 
-/// Returns the standard deviation between undisturbed collections on one card.
+/// Returns the standard deviation by which a table's median log ratio varies from one measurement of the table to the
+/// next, on the same GPU.
 fn own(limits: &Margins) -> f64 {
     let card = limits.card / normal_within(0.95);
     (collections(limits).powi(2) - card.powi(2)).max(0.0).sqrt()

@@ -8,56 +8,56 @@ use crate::base::stats::at_least;
 use crate::gpu::recipe::{Margins, RatioPercentiles};
 use crate::specs::NoiseBand;
 
-/// The statistical power of a sample. It follows from the spread of reruns (`rules/noise.yaml`), or from the spread of
-/// points on another card if that is wider, and from the spread of collections (`rules/recipes.yaml`).
+/// The statistical power of a sample: how large an error of the table it detects, and how often it blames a correct
+/// table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Power {
-    /// The smallest bias, as a log ratio, with which 9 of 10 samples fail; `None` if too few points are judged.
+    /// The smallest error of a table, as a log ratio, with which 9 of 10 samples fail; `None` if there are too few
+    /// points.
     pub detects: Option<f64>,
-    /// The share of undisturbed samples that fail.
+    /// The share of samples of a correct table that fail.
     pub false_alarm: f64,
 }
 
-/// The share of samples that must fail for a bias to count as detected.
+/// The share of simulated samples that must fail for a bias to count as detected.
 const FOUND: f64 = 0.9;
 
-/// The number of simulated samples. Large samples are simulated fewer times, so that about [`DRAWN`] points are drawn
-/// in all.
+/// The maximum number of simulated samples. Large samples are simulated fewer times: about [`DRAWN`] points in total.
 const DRAWS: usize = 2000;
 const DRAWN: usize = 1_000_000;
 
-/// Returns points of the distribution of undisturbed reruns: an absolute log ratio, and the share of reruns that do not
-/// exceed it.
+/// Returns known points of the distribution of repeated measurements. In each pair, the second number is the share of
+/// repetitions whose absolute log ratio does not exceed the first.
 fn known(band: &NoiseBand) -> [(f64, f64); 4] {
     [(0.0, 0.0), (band.p50.ln(), 0.5), (band.p95.ln(), 0.95), (band.p99.ln(), 0.99)]
 }
 
-/// Interpolates linearly between ascending points `(x, y)`. Beyond the last point, continues the last slope.
+/// Interpolates linearly between ascending points `(x, y)`. Beyond the last point, extends the last segment.
 fn interpolate(points: [(f64, f64); 4], x: f64) -> f64 {
     let next = points.iter().position(|point| x < point.0).unwrap_or(points.len() - 1).max(1);
     let ((x0, y0), (x1, y1)) = (points[next - 1], points[next]);
     if x1 <= x0 { y1 } else { y0 + (x - x0) / (x1 - x0) * (y1 - y0) }
 }
 
-/// Returns the share of undisturbed reruns whose absolute log ratio is at most `limit`.
+/// Returns the share of repeated measurements whose absolute log ratio is at most `limit`.
 pub(crate) fn within(band: &NoiseBand, limit: f64) -> f64 {
     interpolate(known(band), limit).clamp(0.0, 1.0)
 }
 
-/// Returns the absolute log ratio that this share of undisturbed reruns does not exceed. This is the inverse of
+/// Returns the absolute log ratio that a given share of repeated measurements does not exceed. This is the inverse of
 /// [`within`].
 fn quantile_of_band(band: &NoiseBand, share: f64) -> f64 {
     interpolate(known(band).map(|(ratio, share)| (share, ratio)), share)
 }
 
-/// Returns a band that is at least as wide as the differences between points on another card.
+/// Returns the noise band, widened so that each percentile is at least that of `by`.
 fn widened(band: &NoiseBand, by: &RatioPercentiles) -> NoiseBand {
     let (p50, p95, p99) = (band.p50.max(by.p50), band.p95.max(by.p95), band.p99.max(by.p99));
     NoiseBand { p50, p95, p99, ..band.clone() }
 }
 
-/// Computes the power of a sample from the noise band of each point and from `among`, the standard deviation between
-/// undisturbed collections.
+/// Simulates samples to find their statistical power. `bands` has the noise band of each point. `among` is the standard
+/// deviation by which a table's median log ratio varies from one measurement of the table to the next.
 pub(crate) fn power(bands: &[&NoiseBand], among: f64, limits: &Margins) -> Power {
     let count = bands.len();
     if count < limits.least_points {
@@ -88,13 +88,13 @@ pub(crate) fn power(bands: &[&NoiseBand], among: f64, limits: &Margins) -> Power
     }
 }
 
-/// Returns a random log ratio of an undisturbed rerun, slower or faster with the same probability.
+/// Returns a random log ratio of a repeated measurement. Positive and negative values are equally probable.
 fn drawn(band: &NoiseBand, random: &mut Random) -> f64 {
     let beside = quantile_of_band(band, random.unit());
     if random.below(2) == 0 { beside } else { -beside }
 }
 
-/// Returns the width of the interval around log ratio 0 that contains half of the points with these bands; 0 without
+/// Returns the width of the interval, centred at log ratio 0, in which half of the points are expected; 0 without
 /// points.
 pub(crate) fn middle_half(bands: &[&NoiseBand], limits: &Margins) -> f64 {
     let bands: Vec<NoiseBand> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();

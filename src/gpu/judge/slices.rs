@@ -9,23 +9,23 @@ use crate::base::stats::Interval;
 use crate::base::words::{count, names, plural};
 use crate::gpu::recipe::Margins;
 
-/// The measurements of one slice.
+/// The verdict on one slice of a table.
 #[derive(Debug, Clone)]
 pub struct SliceVerdict {
-    /// The texts of the slice, joined by spaces.
+    /// The name of the slice: its texts, joined by spaces.
     pub slice: String,
-    /// Number of judged points.
+    /// Number of judged points in the slice.
     pub points: usize,
-    /// The median log ratio of measured to recorded time, without the offset of the card.
+    /// The median log ratio of measured to recorded time, after subtracting the GPU's offset.
     pub bias: f64,
-    /// The confidence interval of the median log ratio.
+    /// The confidence interval of `bias`.
     pub interval: Interval,
-    /// True if the bias exceeds that of undisturbed collections, and also the error that a sample must rule out.
+    /// True if the slice is wrong: the absolute value of `bias` exceeds both the noise and the tolerated error.
     pub differs: bool,
 }
 
-/// Judges the slices with enough points; none if the sample has a single slice. The probability of a false alarm is
-/// divided among the slices.
+/// Judges each slice that has enough points. Returns nothing if all points are in one slice. With more slices, each
+/// slice's limit is wider, so that false alarms do not become more frequent.
 pub(super) fn slices(judged: &[&Measured], among: f64, limits: &Margins) -> Vec<SliceVerdict> {
     let mut slices: BTreeMap<&str, Vec<&Measured>> = BTreeMap::new();
     for point in judged {
@@ -50,8 +50,8 @@ pub(super) fn slices(judged: &[&Measured], among: f64, limits: &Margins) -> Vec<
     slices.into_iter().map(verdict).collect()
 }
 
-/// Returns a reason if slices without a measured point contain more than `share` of the table's rows; `None` otherwise.
-/// `rows` is the number of rows of each slice.
+/// Returns a sentence if the slices without any measured point contain more than `share` of the table's rows; `None`
+/// otherwise. `rows` is the number of rows of each slice.
 pub(crate) fn unmeasured(
     points: &[Measured],
     rows: &BTreeMap<String, usize>,
@@ -79,7 +79,7 @@ pub(crate) fn unmeasured(
     })
 }
 
-/// Returns the reason why a table with these slices is wrong; `None` if no slice differs.
+/// Returns a sentence on the slices that differ from the measurements; `None` if no slice differs.
 pub(super) fn wrong(slices: &[SliceVerdict]) -> Option<String> {
     let differing: Vec<&SliceVerdict> = slices.iter().filter(|s| s.differs).collect();
     let (first, more) = differing.split_first()?;

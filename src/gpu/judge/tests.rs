@@ -20,7 +20,7 @@ fn limits() -> Margins {
     }
 }
 
-/// Returns a synthetic point with a recorded latency of 1 ms and a measured one of `ratio` ms.
+/// Returns a synthetic point with a recorded latency of 1 ms and a measured latency of `ratio` ms.
 pub(super) fn measured(ratio: f64) -> Measured {
     let samples_ms = [0.999, 1.0, 1.001].iter().map(|f| f * ratio).collect();
     Measured {
@@ -39,7 +39,7 @@ pub(super) fn measured(ratio: f64) -> Measured {
     }
 }
 
-/// Returns points whose ratios vary around `level` as in undisturbed reruns.
+/// Returns `count` points whose ratios of measured to recorded time vary by a few percent around `level`.
 fn sample(count: usize, level: f64) -> Vec<Measured> {
     let spread = |i: usize| (i as f64 / (count - 1) as f64 - 0.5) * 0.04;
     (0..count).map(|i| measured(level * spread(i).exp())).collect()
@@ -153,7 +153,7 @@ fn the_standing_of_a_point_follows_from_its_ratio() {
     assert!(low < 1.2 && high > 1.2, "{low} {high}");
 }
 
-/// Returns the offset from control tables with these medians, of 40 points each.
+/// Returns the GPU's offset that follows from control tables with these median log ratios.
 fn controls(medians: &[f64]) -> Option<Offset> {
     let middle = |m: &f64| Measured::middle(&sample(40, *m), collections(&limits()), &limits());
     let middles: Vec<Middle> = medians.iter().map(middle).collect();

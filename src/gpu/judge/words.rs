@@ -2,10 +2,10 @@
 
 use crate::base::words::Figure;
 
-/// The absolute log ratio above which a difference is described as a factor: the factor 2.
+/// The absolute log ratio above which a difference is written as a factor and not in percent: the log of 2.
 const FACTORS: f64 = std::f64::consts::LN_2;
 
-/// Describes a log ratio of measured to recorded times: `0.4 % longer`, `5.1 times shorter`.
+/// Describes a log ratio of measured to recorded times, such as `0.4 % longer` or `5.1 times shorter`.
 pub(crate) fn longer(log: f64) -> String {
     let word = if log > 0.0 { "longer" } else { "shorter" };
     if log.abs() > FACTORS {
@@ -17,7 +17,7 @@ pub(crate) fn longer(log: f64) -> String {
     }
 }
 
-/// Describes a log ratio as the end of a sentence: `0.4 % longer than recorded`.
+/// Describes a log ratio of measured to recorded times, such as `0.4 % longer than recorded`.
 pub(crate) fn against_recorded(log: f64) -> String {
     let words = longer(log);
     if words == "as long" {
@@ -32,7 +32,7 @@ pub(crate) fn percent(log: f64) -> String {
     format!("{:+.1} %", Figure((log.exp() - 1.0) * 100.0))
 }
 
-/// Describes an absolute log ratio: `5.0 %`, `a factor of 5.1`.
+/// Describes the size of a log ratio without its sign, such as `5.0 %` or `a factor of 5.1`.
 pub(crate) fn size(log: f64) -> String {
     let factor = log.abs().exp();
     if log.abs() > FACTORS {

@@ -2,7 +2,7 @@
 
 use std::process::ExitStatus;
 
-/// A fault of a runner.
+/// An error of a runner, the program that measures points.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProcessError {
     /// The shell could not be started.
@@ -11,28 +11,28 @@ pub(crate) enum ProcessError {
     /// The first answer is not an [`About`](crate::gpu::device::About).
     #[error("does not name its device: {0}")]
     About(#[source] serde_json::Error),
-    /// The command did not read a request.
+    /// The runner did not read a request.
     #[error("does not read requests: {0}")]
     Request(#[source] std::io::Error),
-    /// The command has no open standard input.
+    /// The runner's standard input is closed.
     #[error("has ended")]
     Gone,
     /// The answer is not a line of UTF-8.
     #[error("gave an answer that cannot be read: {0}")]
     Text(#[source] std::io::Error),
-    /// The command did not answer within this number of seconds.
+    /// The runner did not answer within this number of seconds.
     #[error("did not answer within {0} s")]
     Silent(u64),
-    /// The command ended before it answered. `said` quotes the last line of its standard error.
+    /// The runner ended before it answered. `said` quotes the last line of its standard error.
     #[error("ended ({status}) without an answer{said}")]
     Ended { status: ExitStatus, said: String },
-    /// The command is running, but its standard output is closed.
+    /// The runner still runs, but its standard output is closed.
     #[error("closed its output without an answer")]
     Closed,
     /// The answer is not a measurement.
     #[error("answered with a line that is not a measurement: {0}")]
     Measurement(#[source] serde_json::Error),
-    /// The answer has the number of another request.
+    /// The answer has the number `got` of another request; the answer to request `asked` was expected.
     #[error("answered request {got} instead of request {asked}")]
     OtherRequest { got: u64, asked: u64 },
     /// The samples in the answer are not positive numbers.
@@ -41,7 +41,7 @@ pub(crate) enum ProcessError {
 }
 
 impl ProcessError {
-    /// Returns true if the command has ended, so that a restart may help.
+    /// Returns true if the runner has ended, so that a restart may help.
     pub(super) fn is_end(&self) -> bool {
         matches!(self, Self::Gone | Self::Request(_) | Self::Ended { .. } | Self::Closed)
     }

@@ -9,27 +9,27 @@ use crate::base::child::{Child, PythonFolder};
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 
-/// The source of the runner that measures rows with the collectors of a database.
+/// The Python source of the built-in runner, which measures rows with the collectors of a database.
 pub const COLLECTORS: &str = include_str!("../collectors.py");
 
-/// The name in `PATH` of the interpreter of [`COLLECTORS`].
+/// The name of the Python interpreter that runs [`COLLECTORS`], as found on `PATH`.
 const PYTHON: &str = "python3";
 
-/// A program that measures.
+/// The program that measures points: a user's command or the built-in runner.
 #[derive(Debug, Clone)]
 pub enum Program {
-    /// A shell command of the user, which runs in the user's folder.
+    /// A shell command of the user.
     Command(String),
-    /// The built-in runner of collectors.
+    /// The built-in runner, which calls the collectors' Python functions.
     Collectors {
         /// The folder that contains the folder `collector`.
         folder: PathBuf,
-        /// Further folders from which Python modules are imported.
+        /// Further folders from which the runner may import Python modules.
         modules: Vec<PathBuf>,
     },
 }
 
-/// A running program. The process ends before its folder is removed.
+/// A running program. Its temporary folder is removed after the process has ended.
 pub(super) struct Running {
     pub child: Child,
     _folder: Option<PythonFolder>,
@@ -45,8 +45,8 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// Prepares the program that measures with the collectors in a folder: `command` if given, else the built-in
-    /// runner. The runner imports nothing from the repository that contains the folder `judged`, except its collectors.
+    /// Prepares a program that measures with the collectors in `folder`. Without `command`, this is the built-in
+    /// runner, which imports no Python modules from the repository of the folder `judged` except its collectors.
     ///
     /// # Errors
     ///
@@ -99,8 +99,8 @@ impl Program {
     }
 }
 
-/// Returns the repository that contains a folder, which need not exist yet. Outside of a repository, returns the folder
-/// itself.
+/// Returns the root of the git repository that contains a folder. Outside of a repository, returns the folder itself.
+/// The folder need not exist.
 fn tree(folder: &Path) -> PathBuf {
     let folder = folder.canonicalize().or_else(|_| std::path::absolute(folder)).unwrap_or_default();
     let real = folder.ancestors().find_map(|above| above.canonicalize().ok()).unwrap_or_default();
@@ -109,8 +109,8 @@ fn tree(folder: &Path) -> PathBuf {
     top.map_or(folder, Path::to_owned)
 }
 
-/// Returns the folders of a PYTHONPATH that are absolute and outside of the judged tree, or that belong to the
-/// collectors.
+/// Returns the folders of PYTHONPATH that are safe to import from. Relative folders are left out, and so are folders in
+/// the judged repository unless they belong to the collectors.
 fn modules(named: &OsStr, tree: &Path, collectors: &Path, tell: fn(&str)) -> Vec<PathBuf> {
     let mut kept = Vec::new();
     for entry in std::env::split_paths(named) {

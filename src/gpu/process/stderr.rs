@@ -8,39 +8,39 @@ use std::time::Duration;
 use crate::base::escape::clean;
 use crate::gpu::device::Complaints;
 
-/// The maximum number of distinct errors that are shown.
+/// The maximum number of distinct error messages of a runner that are shown.
 const SHOWN: usize = 20;
 
-/// The maximum number of characters of a line that are kept.
+/// The maximum number of characters that are kept of a line of standard error.
 const LONGEST: usize = 300;
 
-/// The texts that mark a line as an error, separated by bars: log levels, and errors of compilers.
+/// Texts that mark a line of standard error as an error, separated by vertical bars.
 const ERRORS: &str = "ERROR |ERROR:|ERROR]|CRITICAL|FATAL|): error|: error:|: error #|fatal error:|nvcc fatal|FAILED: ";
 
-/// The texts that mark a line as a warning: log levels, and warnings of Python and of compilers.
+/// Texts that mark a line of standard error as a warning.
 const WARNINGS: [&str; 4] = ["WARN", "Warning: ", ": warning:", ": warning #"];
 
-/// The errors and warnings that a runner wrote to its standard error, over all its restarts.
+/// The errors and warnings in a runner's standard error. A restart of the runner does not reset them.
 #[derive(Default)]
 pub(super) struct StandardError {
-    /// The errors and warnings that the device has not reported yet.
+    /// The errors and warnings that the device's method `complaints` has not returned yet.
     pub complaints: Complaints,
-    /// The errors that were shown, with a zero in place of each digit.
+    /// The error lines that were already shown. Digits are replaced by zeros, so that similar lines count as equal.
     shown: BTreeSet<String>,
-    /// The last line that is not empty.
+    /// The last line that was not empty.
     last: String,
-    /// True while the lines of a Python traceback are read.
+    /// True if the last line belongs to a Python traceback that continues.
     traced: bool,
 }
 
 impl StandardError {
-    /// Reads the lines that have arrived. `tell` receives each distinct error.
+    /// Reads the lines that have arrived so far, and passes each distinct error to `tell` once.
     pub(crate) fn read(&mut self, lines: &Receiver<io::Result<String>>, tell: fn(&str)) {
         lines.try_iter().flatten().for_each(|line| self.hear(&line, tell));
     }
 
-    /// Reads the lines of a runner that has ended. Returns the last line as the end of a sentence; empty if there is no
-    /// line.
+    /// Reads the remaining lines of a runner that has ended. Returns the last line, worded as the end of an error
+    /// message; empty if there is no line.
     pub(crate) fn last(&mut self, lines: &Receiver<io::Result<String>>, tell: fn(&str)) -> String {
         // A process that the runner started may keep its standard error open.
         while let Ok(line) = lines.recv_timeout(Duration::from_millis(300)) {
@@ -73,8 +73,8 @@ impl StandardError {
     }
 }
 
-/// Returns true if a line is the last one of a Python traceback, has the log level of an error, or is an error of a
-/// compiler. `traced` is true within a traceback.
+/// Returns true if a line reports an error: the last line of a Python traceback, an error in a log, or a compiler's
+/// error. `traced` is true while the lines belong to a traceback.
 fn is_error(line: &str, traced: &mut bool) -> bool {
     let begins = line.contains("Traceback (most recent call last)");
     let ends = *traced && !begins && line.starts_with(|c: char| !c.is_whitespace());

@@ -15,16 +15,16 @@ pub type Key = BTreeMap<String, Value>;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum LogLine {
-    /// The start of a run.
+    /// The start of a run that measures points.
     Session {
-        /// The run that measured the points in the following lines.
+        /// The run that measured the points in the lines after this one.
         session: Session,
     },
     /// A measured point, or a point whose measurement failed.
     Point(LogPoint),
 }
 
-/// A run that measured points of a log.
+/// A run of this program, as stated in a measurement log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// Date of the run in UTC, as YYYY-MM-DD.
@@ -34,7 +34,7 @@ pub struct Session {
     pub about: About,
 }
 
-/// A point of a measurement log.
+/// A measured or failed point in a measurement log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LogPoint {
     /// The columns of the point's row that are not measurements.
@@ -45,14 +45,14 @@ pub struct LogPoint {
     /// The reason why the point could not be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Index of the session that measured the point.
+    /// Index of the run (session) that measured the point.
     #[serde(skip)]
     pub(super) session: usize,
 }
 
 impl LogPoint {
-    /// Returns the value of a column in the point's row. In the column `kernel_source`, this is the kernel that ran,
-    /// if the device reported it.
+    /// Returns the value of a column in the point's row. For `kernel_source`, returns the kernel that ran if it is
+    /// known.
     pub(super) fn cell(&self, name: &str) -> Value {
         let ran = self.answer.as_ref().and_then(|a| a.kernel_source.clone());
         match ran.filter(|_| name == "kernel_source") {
@@ -62,7 +62,7 @@ impl LogPoint {
     }
 }
 
-/// The summary of a table written from a log.
+/// Summary of a table that was written from a measurement log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
     /// Path of the table.
@@ -71,11 +71,11 @@ pub struct Written {
     pub rows: usize,
     /// Number of points that could not be measured.
     pub failed: usize,
-    /// Median and 95th percentile, over all points, of the ratio of a point's slowest to its fastest sample.
+    /// Median and 95th percentile, over the points, of a point's slowest sample divided by its fastest sample.
     pub spread: (f64, f64),
 }
 
-/// The origin of a recorded table, for its sidecar.
+/// Facts about how a table was measured, for its sidecar.
 pub struct Origin<'a> {
     /// File stem of the table.
     pub table: &'a str,
@@ -83,10 +83,10 @@ pub struct Origin<'a> {
     pub framework: &'a str,
     /// Version of the measured framework.
     pub version: &'a str,
-    /// The description of the points to measure, in words.
+    /// A sentence that describes the points to measure.
     pub plan: &'a str,
-    /// The digest of the planned points.
+    /// The hash of the list of points to measure.
     pub cases: String,
-    /// True if all planned points are measured.
+    /// True if every point to measure has a measurement.
     pub complete: bool,
 }

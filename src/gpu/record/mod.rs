@@ -27,21 +27,21 @@ use crate::specs::TableSpec;
 /// The file name of the sidecar in a table's folder.
 const SIDECAR: &str = "collection_meta.yaml";
 
-/// A log that is open for writing, by one process at a time.
+/// The measurement log of a table, open for writing. Only one process at a time can open it.
 pub struct Log {
     tree: TreeFiles,
     table: PathBuf,
     file: File,
-    /// The current session, until it is in the log; `None` afterwards. It is written before its first point.
+    /// The current run, while the log does not contain it yet. It is written just before its first point.
     unwritten: Option<Session>,
     sessions: Vec<Session>,
-    /// The latest log entry of each point. The map's key is the point's key as JSON.
+    /// The latest log entry of each point, by the point's key as JSON text.
     points: BTreeMap<String, LogPoint>,
 }
 
 impl Log {
-    /// Opens or creates the log of a table, which must be below `folder`. If a run was killed and its last line is
-    /// incomplete, this line is dropped. No other process can open the log until this process ends.
+    /// Opens or creates the measurement log of a table below `folder`. An incomplete last line, left by a killed run,
+    /// is dropped. No other process can open the log until this process ends.
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ fn name(key: &Key) -> String {
     serde_json::to_string(key).unwrap_or_default()
 }
 
-/// Rounds times to picoseconds, power to 0.1 W and clocks to 0.1 MHz. The noise of measurements is larger.
+/// Rounds times to picoseconds, power to 0.1 W and clocks to 0.1 MHz.
 fn rounded(answer: &Answer) -> Answer {
     let round = |ms: &f64| if *ms < 1e-6 { *ms } else { (ms * 1e9).round() / 1e9 };
     let tenth = |v: f64| (v * 10.0).round() / 10.0;

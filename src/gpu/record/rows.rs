@@ -11,8 +11,8 @@ use crate::database::table::Column;
 use crate::gpu::device::Answer;
 use crate::specs::{IDENTITY, TableSpec, Unit};
 
-/// Returns the columns of a table in the order of its spec: identity, key, latency, and power if any point has a
-/// power. The rows are sorted by key.
+/// Returns the columns of the measured table in the order of its spec, with rows sorted by key. The power column exists
+/// only if a point has a power.
 pub(crate) fn columns(
     spec: &TableSpec,
     mut points: Vec<&LogPoint>,
@@ -64,7 +64,7 @@ fn floats(cells: impl Iterator<Item = f64>) -> Column {
     Column::Float { values: cells.collect(), nulls: None }
 }
 
-/// Returns a column of one type; missing values are null.
+/// Builds a column from JSON values of one type. Missing values become null.
 fn column(name: &str, cells: &[&Value]) -> Result<Column> {
     Column::from_json(cells).map_err(|_| {
         Error::new(format!("{name} contains both text and numbers"), "the log mixes two tables")
@@ -81,7 +81,7 @@ fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
     }
 }
 
-/// Returns the median and the 95th percentile, over all points, of the ratio of a point's slowest to its fastest
+/// Returns the median and the 95th percentile, over the points, of a point's slowest sample divided by its fastest
 /// sample. There must be at least one point.
 pub(crate) fn spread<'a>(answers: impl Iterator<Item = &'a Answer>) -> (f64, f64) {
     let ratio = |a: &Answer| {

@@ -9,8 +9,8 @@ use crate::base::digest::sha256;
 use crate::base::error::{Error, Reason, Result};
 use crate::database::sidecar::Meta;
 
-/// Returns the text of the sidecar with the table's entry. The entries of other tables in the text `before` are
-/// unchanged.
+/// Returns the new text of a sidecar, in which the table's entry is added or replaced. Entries of other tables in
+/// `before` are kept.
 ///
 /// # Errors
 ///

@@ -66,12 +66,12 @@ pub struct ExploreOptions {
     pub rules: Option<PathBuf>,
 }
 
-/// The explorer page of a table.
+/// The page that shows the charts of one table.
 #[derive(Debug)]
 pub struct ExploredTable {
     /// The default file name of the page, without extension.
     pub name: String,
-    /// The page.
+    /// The content of the page.
     pub page: ExplorerPage,
 }
 
@@ -164,8 +164,12 @@ fn filter(text: &str) -> Result<Expr> {
     })
 }
 
-/// Returns the table that the options name. If several backends match, the backend with the largest table is chosen.
-/// If the options name versions, the newest of them is chosen, otherwise the version that queries read.
+/// Returns the table that the options select. Of several backends, the one with the largest table is chosen. Of several
+/// versions, the one that queries read is chosen, or the newest if the options name versions.
+///
+/// # Errors
+///
+/// If no table is selected, or tables of several names or systems.
 fn chosen<'a>(
     options: &ExploreOptions,
     data: &JudgedData<'a>,
@@ -215,16 +219,16 @@ fn side<'a>(
     ExploredSide { kind, name, table: table.into(), place: &file.place, system }
 }
 
-/// The table at the merge base.
+/// The table as it was at the merge base with a branch.
 struct BaseTable {
     commit: Box<dyn Source>,
-    /// `None` if the table does not exist at the merge base.
+    /// The table's file; `None` if the table does not exist at the merge base.
     file: Option<TableFile>,
 }
 
 impl BaseTable {
-    /// Finds a table at the merge base with a branch: by its path or, if this path does not exist there, by its place
-    /// and name.
+    /// Finds a table at the merge base with a branch, by its path. If the merge base has no such path, finds the table
+    /// of the same system, backend, version and name.
     fn open(base: &str, state: State<'_>, file: &TableFile) -> Result<Self> {
         let commit = state.source.base(base)?;
         let catalog = Catalog::walk(commit.as_ref(), state.specs)?;

@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use crate::database::catalog::{Catalog, TableFile};
 use crate::database::served::{Edition, TableIndex};
 
-/// Peers of a table, divided into drawn and omitted ones.
+/// The peers of a table: those drawn on its page, and those left out.
 pub(super) struct ChosenPeers<'a> {
     /// The peers to draw, each with a label.
     pub files: Vec<(String, &'a TableFile)>,
-    /// Labels of the omitted peers.
+    /// Labels of the peers that are left out.
     pub left_out: Vec<String>,
 }
 
-/// Chooses at most `most` peers by taking in turn another version, another backend and another system. The version
-/// before the table's own comes first.
+/// Chooses at most `most` peers to draw. Takes in turn another version, another backend and another system. The first
+/// peer is the version before the table's own.
 pub(super) fn peers<'a>(
     shelf: &TableIndex<'a>,
     catalog: &'a Catalog,
@@ -40,8 +40,7 @@ fn first<'a>(edition: &Edition<'a>) -> Option<&'a TableFile> {
     edition.files.first().copied()
 }
 
-/// Lists other versions of the table's backend: earlier versions from new to old, then later
-/// versions.
+/// Returns the table's other versions of the same backend: earlier versions from new to old, then later versions.
 fn versions<'a>(shelf: &TableIndex<'a>, file: &TableFile) -> Vec<PeerTable<'a>> {
     let Some(editions) = shelf.editions(file) else { return Vec::new() };
     let all: Vec<&Edition<'a>> = editions.iter().collect();
@@ -54,7 +53,7 @@ fn versions<'a>(shelf: &TableIndex<'a>, file: &TableFile) -> Vec<PeerTable<'a>> 
     others.filter_map(named).collect()
 }
 
-/// Lists the table of each other backend on the same system, in the version that queries read.
+/// Returns the same table of every other backend on the same system, each in the version that queries read.
 fn backends<'a>(
     shelf: &TableIndex<'a>,
     catalog: &'a Catalog,
@@ -75,7 +74,7 @@ fn backends<'a>(
     backends.into_iter().filter_map(named).collect()
 }
 
-/// Lists the tables of the same name on similar systems.
+/// Returns the same table on similar systems.
 fn systems<'a>(shelf: &TableIndex<'a>, file: &TableFile) -> Vec<PeerTable<'a>> {
     let near = shelf.near(file).1.into_iter();
     let named = |system: &str, edition: &Edition<'a>| {

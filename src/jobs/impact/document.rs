@@ -10,7 +10,7 @@ use crate::planner::{
     Source, Step, StepEffect,
 };
 
-/// The document of `impact --format json`.
+/// The JSON document that `impact --format json` writes.
 #[derive(Serialize, JsonSchema)]
 struct ImpactDocument<'a> {
     /// Always `perfdb-gate/impact/v1`.
@@ -19,54 +19,55 @@ struct ImpactDocument<'a> {
     tool: ToolName,
     /// Always `impact`.
     command: &'static str,
-    /// The package that predicted, with its version and interpreter.
+    /// Name and version of the Python package that predicted the times, with its interpreter.
     planner: &'a str,
-    /// Counts over all cases.
+    /// Counts of steps over all cases, such as the number of steps whose predicted time changed.
     summary: ImpactCounts,
-    /// Effects that a prediction does not model.
+    /// Effects that the predicted times leave out, such as scheduling.
     left_out: [&'static str; 5],
-    /// Versions without predictions, each with the reason.
+    /// The versions without predictions, each with the reason.
     not_asked: Vec<Unasked<'a>>,
-    /// Predictions of each case, which is a model in a parallel layout on a version.
+    /// The predictions of each case: a model in a parallel layout on one version of a backend.
     cases: Vec<CaseView<'a>>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct ImpactCounts {
-    /// Number of cases; a case is a model in a parallel layout on a version.
+    /// Number of cases. A case is a model in a parallel layout on one version of a backend.
     cases: usize,
-    /// Number of predicted steps.
+    /// Number of steps whose time was requested from the planner.
     values: usize,
-    /// Number of steps whose time changed.
+    /// Number of steps whose predicted time changed.
     moved: usize,
-    /// Number of steps that had a time and have an error now.
+    /// Number of steps that had a predicted time before the change and have an error after it.
     lost: usize,
-    /// Number of steps that had an error and have a time now.
+    /// Number of steps that had an error before the change and have a predicted time after it.
     gained: usize,
-    /// Number of steps with an error.
+    /// Number of steps that have an error after the change.
     errors: usize,
-    /// Coverage of all predicted steps by measured power, before the change; absent if there is one state or no step
-    /// has a time.
+    /// How much of the predicted time before the change comes from operations with measured energy, over all steps.
+    /// Absent if nothing is compared or no step has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_before: Option<PowerCoverage>,
-    /// Coverage of all predicted steps by measured power, after the change; absent if no step has a time.
+    /// How much of the predicted time after the change comes from operations with measured energy, over all steps.
+    /// Absent if no step has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_after: Option<PowerCoverage>,
     /// Duration of the run in ms.
     elapsed_ms: u64,
 }
 
-/// A version about which the planner was not asked, or gave no answer.
+/// A version without predictions.
 #[derive(Serialize, JsonSchema)]
 struct Unasked<'a> {
-    /// The system, backend and version.
+    /// The system, backend and version without predictions.
     #[serde(flatten)]
     version: &'a PlannedVersion,
     /// The reason why the version has no predictions.
     why: &'a str,
 }
 
-/// The predictions for one case: a model with its degrees of parallelism, on one version of a backend.
+/// The predictions of one case: a model in a parallel layout on one version of a backend.
 #[derive(Serialize, JsonSchema)]
 struct CaseView<'a> {
     /// The system, backend and version.
@@ -74,68 +75,70 @@ struct CaseView<'a> {
     version: &'a PlannedVersion,
     /// The model's name.
     model: &'a str,
-    /// Quantisation planned after the change.
+    /// The quantisation of the model that is predicted after the change.
     quant: &'a Quant,
-    /// Quantisation before the change, if it differs.
+    /// The quantisation of the model that is predicted before the change; absent if it is the same as after the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     quant_before: Option<&'a Quant>,
-    /// Degrees of parallelism.
+    /// Degrees of parallelism, such as the number of GPUs that share a layer.
     parallel: Layout,
-    /// Coverage of the case's steps by measured power, before the change; absent if there is one state or no step has
-    /// a time.
+    /// How much of the case's predicted time before the change comes from operations with measured energy. Absent if
+    /// nothing is compared or no step has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_before: Option<PowerCoverage>,
-    /// Coverage of the case's steps by measured power, after the change; absent if no step has a time.
+    /// How much of the case's predicted time after the change comes from operations with measured energy. Absent if no
+    /// step has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_after: Option<PowerCoverage>,
-    /// The steps of the case.
+    /// The predicted times of each step.
     points: Vec<StepView<'a>>,
 }
 
-/// The prediction of one step.
+/// The predicted time of one step before and after the change.
 #[derive(Serialize, JsonSchema)]
 struct StepView<'a> {
-    /// Prefill or decode.
+    /// The kind of step: prefill or decode.
     phase: Phase,
     /// Number of requests in the batch.
     batch: u64,
-    /// Tokens per request: computed tokens in prefill, cached tokens in decode.
+    /// Tokens per request. In prefill, these tokens are computed. In decode, these tokens are in the cache.
     isl: u64,
-    /// Time before the change in ms; null if there is one state or no time.
+    /// Predicted time before the change in ms; null if nothing is compared or the planner gave no time.
     before_ms: Option<f64>,
-    /// Time after the change in ms; null if there is no time.
+    /// Predicted time after the change in ms; null if the planner gave no time.
     after_ms: Option<f64>,
-    /// Share of the time before the change that comes from operations with measured energy.
+    /// Share of `before_ms` that comes from operations with measured energy; null if `before_ms` is null.
     power_before: Option<f64>,
-    /// Share of the time after the change that comes from operations with measured energy.
+    /// Share of `after_ms` that comes from operations with measured energy; null if `after_ms` is null.
     power_after: Option<f64>,
-    /// The reason why the step has no time after the change. If it has one, the reason why it had none before; null if
-    /// there is no such reason.
+    /// The error of the step's prediction after the change. If there is none, the error before the change; null if
+    /// there is no error at all.
     error: Option<String>,
-    /// The reason why the step had no time before the change, if it has none after the change either.
+    /// The error of the step's prediction before the change. Given only if the prediction after the change is also an
+    /// error.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_before: Option<String>,
-    /// Operations whose time or source changed, largest change first.
+    /// Operations whose time changed or now comes from another source, largest change first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ops: Vec<OpView<'a>>,
 }
 
-/// An operation whose time or source changed.
+/// An operation whose time changed or now comes from another source, such as a formula instead of measured rows.
 #[derive(Serialize, JsonSchema)]
 struct OpView<'a> {
-    /// The operation's name in the model's operation list.
+    /// The operation's name in the planner.
     name: &'a str,
     /// The operation's time before the change in ms, summed over all layers.
     before_ms: f64,
     /// The operation's time after the change in ms, summed over all layers.
     after_ms: f64,
-    /// Origin of the time before the change, as the planner names it.
+    /// What the time before the change is based on, such as measured rows or a formula.
     source_before: Option<Source>,
-    /// Origin of the time after the change, as the planner names it.
+    /// What the time after the change is based on, such as measured rows or a formula.
     source_after: Option<Source>,
-    /// The paths of the changed tables that serve the operation.
+    /// Paths of the changed tables from which the planner takes the operation's time.
     tables: &'a [String],
-    /// The cause of the change, for people: the tables with their changed slices, or other changed files.
+    /// A sentence on why the time changed: the changed tables with their slices, or other changed files.
     cause: &'a str,
 }
 

@@ -76,13 +76,13 @@ pub struct PlannerOptions {
 }
 
 impl Default for PlannerOptions {
-    /// Returns options that ask no planner.
+    /// Returns options without a planner, so that nothing is predicted.
     fn default() -> Self {
         Self { planner: Some(PlannerChoice::Nobody), cases: None, most_versions: MOST_VERSIONS }
     }
 }
 
-/// A planner with the models, steps and operations that it is asked about.
+/// A planner, with the models, steps and operations whose times are requested.
 pub(crate) struct PreparedPlanner {
     planner: Planner,
     cases: Cases,
@@ -91,12 +91,12 @@ pub(crate) struct PreparedPlanner {
 }
 
 impl PreparedPlanner {
-    /// Finds the planner and reads the cases and operations to ask about. The inner error is the reason why no
-    /// planner is asked.
+    /// Finds the planner, and reads which cases and operations to predict. The inner error is the reason why there is
+    /// no planner, such as a missing package.
     ///
     /// # Errors
     ///
-    /// If a named planner does not answer, or a file of cases is malformed.
+    /// If the planner that the options name does not answer, or a file of cases is malformed.
     pub(crate) fn prepare(
         options: &PlannerOptions,
         library: &Library,
@@ -108,7 +108,8 @@ impl PreparedPlanner {
         Ok(planner.map(|planner| Self { planner, cases, operations, most_versions }))
     }
 
-    /// Asks the planner about the versions that a change concerns, and lets its engine load the changed tables.
+    /// Predicts step times before and after a change, for the versions that the change affects. Also tries to load each
+    /// changed table with the planner's engine.
     ///
     /// # Errors
     ///
@@ -128,7 +129,7 @@ impl PreparedPlanner {
         ask(&self.planner, &question, progress)
     }
 
-    /// Asks the planner about one state, and lets its engine load the state's tables.
+    /// Predicts the step times of one version of the database. Also tries to load its tables with the planner's engine.
     ///
     /// # Errors
     ///
@@ -161,12 +162,12 @@ impl PreparedPlanner {
     }
 }
 
-/// Predicts one state, or two states to compare.
+/// Predicts the step times of one version of the database, or compares two.
 ///
 /// # Errors
 ///
-/// Returns an error if there is no planner, no database, or a commit or name is unknown. Steps without an answer
-/// are part of the result.
+/// Returns an error if there is no planner, no database, or a commit or name is unknown. Steps without an answer are
+/// part of the result.
 pub fn run(options: &ImpactOptions, progress: &dyn Progress) -> Result<Impact> {
     let (rules, head) = (options.rules.as_deref(), options.head.as_deref());
     match &options.base {
@@ -191,7 +192,7 @@ pub fn run(options: &ImpactOptions, progress: &dyn Progress) -> Result<Impact> {
     }
 }
 
-/// Finds the planner that the options name, with the models that they select.
+/// Finds the planner that the options name. Keeps only the models that the options select.
 fn asking(options: &ImpactOptions, library: &Library) -> Result<PreparedPlanner> {
     let none = |why: String| {
         Error::new(
@@ -211,12 +212,12 @@ fn of_options<'a>(options: &'a ImpactOptions, question: Question<'a>) -> Questio
     Question { systems, backends, versions, ..question }
 }
 
-/// Returns the exit code: inconclusive if nothing was predicted.
+/// Returns the exit code of `impact`. It is inconclusive if no case was predicted, otherwise clean.
 pub fn exit(impact: &Impact) -> Exit {
     if impact.cases.is_empty() { Exit::Inconclusive } else { Exit::Clean }
 }
 
-/// Renders an impact.
+/// Renders the result of `impact` in a format. With `brief`, only a headline is rendered.
 pub fn render(impact: &Impact, format: DocumentFormat, brief: bool) -> String {
     format.render(
         brief,

@@ -9,7 +9,7 @@ use crate::planner::{Impact, ImpactCase, OpMove, PointImpact, Slot, StepEffect};
 use crate::report::Predictions;
 use crate::report::predictions::{PredictedMove, percent};
 
-/// Effects that a step's prediction does not model.
+/// Effects that the predicted times leave out.
 pub(crate) const LEFT_OUT: [&str; 5] = [
     "scheduling and batching over time",
     "memory capacity",
@@ -18,17 +18,16 @@ pub(crate) const LEFT_OUT: [&str; 5] = [
     "corrections that the planner applies above its tables",
 ];
 
-/// The maximum number of reasons shown for lost answers.
+/// The maximum number of lines on predictions that became errors.
 const LOST: usize = 10;
 
-/// The maximum number of changed steps in a report.
+/// The maximum number of steps with a changed time that a report lists.
 const MOVERS: usize = 8;
 
-/// The minimum ratio of a step's time in the next version to its time in the current version at which the next version
-/// counts as slower.
+/// A step counts as slower in the next version if it takes at least this many times as long as in the current version.
 const SLOWER: f64 = 2.0;
 
-/// Sums up the impact in one line.
+/// Returns a one-line summary of the predictions.
 pub(super) fn headline(impact: &Impact) -> String {
     if let Some(why) = &impact.failed {
         return format!("predictions are not possible: {why}");
@@ -54,20 +53,22 @@ pub(super) fn headline(impact: &Impact) -> String {
     )
 }
 
-/// Returns the smallest and the largest number; `None` if there are no numbers.
+/// Returns the minimum and the maximum of some numbers; `None` if there are none.
 fn extremes(numbers: &[f64]) -> Option<[f64; 2]> {
     let low = numbers.iter().copied().min_by(f64::total_cmp)?;
     let high = numbers.iter().copied().max_by(f64::total_cmp)?;
     Some([low, high])
 }
 
-/// Renders the smallest and the largest factor as changes, such as `−3 % … +12 %`; `None` if there are no factors.
+/// Renders the smallest and the largest ratio of times as changes, such as `−3 % … +12 %`; `None` if there are no
+/// ratios.
 pub(super) fn range(factors: &[f64]) -> Option<String> {
     let [low, high] = extremes(factors)?.map(|factor| percent(factor - 1.0));
     Some(if low == high { low } else { format!("{low} … {high}") })
 }
 
-/// Renders the quantisation of a case, with the change of attention's precision.
+/// Renders the quantisation of a case, for matrix products, cache and attention. If the quantisation of attention
+/// changed, both values are shown.
 pub(super) fn quant(case: &ImpactCase) -> String {
     let name = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".to_owned());
     let q = &case.quant;
@@ -80,15 +81,16 @@ pub(super) fn quant(case: &ImpactCase) -> String {
     format!("{}, cache {}, {attention}", name(&q.gemm), name(&q.kvcache))
 }
 
-/// The steps whose time changed for the same cause: the step that changed most, and the number of all these steps.
+/// The step whose time changed most, among all steps whose time changed for the same cause. `steps` is the number of
+/// these steps.
 pub(super) struct LargestMove<'a> {
     pub case: &'a ImpactCase,
     pub point: &'a PointImpact,
     pub steps: usize,
 }
 
-/// Groups the steps whose time changed by cause. Returns the step that changed most for each cause, largest factor
-/// first. The cause of a step is the cause of its operation that changed most.
+/// Groups the steps whose time changed by cause. Returns the step that changed most for each cause. A step's cause is
+/// the cause of its operation that changed most.
 pub(super) fn movers(impact: &Impact) -> Vec<LargestMove<'_>> {
     let mut causes: BTreeMap<(&[String], &str), LargestMove<'_>> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, point)| point.fate() == StepEffect::Moved) {
@@ -109,12 +111,12 @@ pub(super) fn movers(impact: &Impact) -> Vec<LargestMove<'_>> {
 }
 
 impl LargestMove<'_> {
-    /// Renders the version, model, layout and step.
+    /// Renders the version, model, parallel layout and step.
     pub(crate) fn title(&self) -> String {
         format!("{}, {}, {}", self.case.version, self.case.subject(), self.point.point.words())
     }
 
-    /// Renders the move for a report.
+    /// Returns the step's times before and after the change, with the cause, as a row of a report.
     pub(crate) fn row(&self) -> PredictedMove {
         let Self { case, point, .. } = self;
         let op = point.ops.first();
@@ -134,13 +136,13 @@ impl LargestMove<'_> {
     }
 }
 
-/// Renders an operation with the change of its time.
+/// Renders the name of an operation with the change of its time in ms.
 pub(super) fn delta(op: &OpMove) -> String {
     let sign = if op.delta() < 0.0 { "−" } else { "+" };
     format!("{} {sign}{:.3} ms", op.name, Figure(op.delta().abs()))
 }
 
-/// Lists predictions that became errors: one line per case and reason, with the number of these predictions.
+/// Returns a line for each case and error by which steps lost their predicted time, with the number of these steps.
 pub(super) fn lost(impact: &Impact) -> Vec<String> {
     let mut reasons: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, p)| p.fate() == StepEffect::Lost) {
@@ -154,8 +156,8 @@ pub(super) fn lost(impact: &Impact) -> Vec<String> {
     first_lines(reasons.into_iter().map(line), LOST, "case")
 }
 
-/// Lists remarks: an old package, operations whose times are not measured any more, a next version that is slower
-/// than the current one.
+/// Returns remarks on the predictions, one sentence each, such as on an outdated planner or on times that are no longer
+/// based on measurements.
 pub(super) fn notes(impact: &Impact) -> Vec<String> {
     let mut notes: Vec<String> = impact.planner.age.iter().cloned().collect();
     for (fell, to) in [
@@ -176,8 +178,8 @@ pub(super) fn notes(impact: &Impact) -> Vec<String> {
     notes
 }
 
-/// Returns a line for each backend with a step that takes at least twice as long in the next version as in the current
-/// one. The line names the step with the largest ratio.
+/// Returns one line for each backend with a step that takes at least twice as long in its next version as in its
+/// current version. The line names the step with the largest ratio.
 fn slower(impact: &Impact) -> Vec<String> {
     let in_slot = |slot: Slot| impact.asked.iter().filter(move |asked| asked.slot == slot);
     let mut lines = Vec::new();
@@ -216,8 +218,8 @@ fn slower(impact: &Impact) -> Vec<String> {
     lines
 }
 
-/// Returns one line per reason why versions have no predictions: the first of these versions, and the number of
-/// further ones.
+/// Returns one line for each reason why versions have no predictions. The line names the first of these versions and
+/// the number of further ones.
 pub(super) fn gaps(impact: &Impact) -> Vec<String> {
     let not_asked = impact.not_asked.iter();
     let reasons = grouped(not_asked.map(|(version, why)| (why.as_str(), version.to_string())));
@@ -232,7 +234,7 @@ pub(super) fn gaps(impact: &Impact) -> Vec<String> {
     reasons.into_iter().map(line).collect()
 }
 
-/// Sums up an impact for a report.
+/// Converts predictions to the section of a report.
 pub(crate) fn section(impact: &Impact) -> Predictions {
     let power = |side: fn(&PointImpact) -> Option<&crate::planner::Step>| {
         let times = impact.points().filter_map(|(_, point)| side(point)?.as_ref().ok());

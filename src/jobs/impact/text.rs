@@ -10,12 +10,12 @@ use crate::planner::{
 };
 use crate::report::document::{Document, DocumentTable, ListItem};
 
-/// The maximum number of changed steps shown.
+/// The maximum number of steps with a changed time that the text shows.
 const WORST: usize = 10;
-/// The maximum number of operations shown per step.
+/// The maximum number of operations shown below a step.
 const OPS: usize = 3;
 
-/// Builds the document of an impact.
+/// Converts predictions to a document for text and Markdown output.
 pub(super) fn document(impact: &Impact) -> Document {
     let refused = impact.cases.iter().filter(|case| case.is_refused()).count();
     let answered = impact.cases.iter().filter(|case| !case.is_refused());
@@ -51,8 +51,8 @@ pub(super) fn document(impact: &Impact) -> Document {
     document
 }
 
-/// Renders a heading: the version, the number of steps whose time changed, and the number of steps for which the
-/// planner reports power.
+/// Renders the heading of a version, with the number of steps whose time changed and the number of steps with a known
+/// power.
 fn version_heading(version: &PlannedVersion, cases: &[&ImpactCase]) -> String {
     let points: Vec<&PointImpact> = cases.iter().flat_map(|case| &case.points).collect();
     let moved = points.iter().filter(|p| p.fate() == StepEffect::Moved).count();
@@ -76,7 +76,7 @@ fn is_news(case: &ImpactCase) -> bool {
     case.points.iter().any(changed) || case.quant_before.is_some()
 }
 
-/// Returns the cells of a case in a comparison: model, layout, quantisation, number of steps whose time changed, and
+/// Returns one row of a table that compares cases: model, layout, quantisation, number of steps whose time changed,
 /// notes.
 fn changes(case: &ImpactCase) -> Vec<String> {
     let of = |fate| case.points.iter().filter(move |p| p.fate() == fate);
@@ -94,7 +94,7 @@ fn changes(case: &ImpactCase) -> Vec<String> {
     vec![case.case.model.clone(), case.layout().words(), quant(case), moved, notes.join("; ")]
 }
 
-/// Builds the table of times of one state: one row per case, one column per step.
+/// Builds a table of predicted times in ms, with a row per case and a column per step. Used if nothing is compared.
 fn times(cases: &[&ImpactCase]) -> DocumentTable {
     let points = cases.first().map(|case| &case.points[..]).unwrap_or_default();
     let steps: Vec<String> = points.iter().map(|p| p.point.words().replace(" × ", "×")).collect();
@@ -115,7 +115,7 @@ fn times(cases: &[&ImpactCase]) -> DocumentTable {
     DocumentTable::new(&heads, (3..3 + steps.len()).collect::<Vec<_>>(), rows)
 }
 
-/// Renders a changed step with the operations that changed it.
+/// Renders a step whose time changed, with the operations that caused the change.
 fn mover(mover: &LargestMove<'_>) -> ListItem {
     let ops = &mover.point.ops;
     let mut below: Vec<String> = ops.iter().take(OPS).map(reason).collect();
@@ -133,7 +133,7 @@ fn mover(mover: &LargestMove<'_>) -> ListItem {
     ListItem { text: format!("{}: {}", mover.title(), mover.row().times()), below }
 }
 
-/// Renders the change of an operation with the tables behind it.
+/// Renders the change of an operation's time, with the changed tables that caused it.
 fn reason(op: &OpMove) -> String {
     let source = match (op.source_before, op.source_after) {
         (before, after) if before == after => String::new(),

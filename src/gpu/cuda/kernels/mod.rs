@@ -5,7 +5,7 @@ mod product;
 pub(crate) use self::product::{Launch, Product};
 use crate::gpu::work::{Dtype, GpuOperation, Work};
 
-/// The kernel of an operation.
+/// The kind of kernel that performs an operation.
 #[derive(Clone, Copy)]
 pub(crate) enum Kernel {
     /// A matrix product on one GPU.
@@ -19,7 +19,7 @@ pub(crate) enum Kernel {
 pub(crate) enum Collective {
     /// Sum over all GPUs; each GPU gets the whole sum.
     AllReduce,
-    /// Concatenation of the parts of all GPUs; each GPU gets the whole result.
+    /// Concatenation of one part from each GPU; each GPU gets the whole result.
     AllGather,
     /// Sum over all GPUs; each GPU gets one part of the sum.
     ReduceScatter,
@@ -28,7 +28,7 @@ pub(crate) enum Collective {
 }
 
 impl Kernel {
-    /// Returns the names of the sizes that the operation needs.
+    /// Returns the names of the sizes that a recipe must give for the operation, such as `m` or `count`.
     pub(crate) fn sizes(self) -> &'static [&'static str] {
         match self {
             Self::Product(product) => product.sizes(),
@@ -46,7 +46,7 @@ impl Kernel {
 }
 
 impl GpuOperation {
-    /// Returns the kernel of the operation.
+    /// Returns the kind of kernel that performs the operation.
     pub(crate) fn kernel(self) -> Kernel {
         match self {
             Self::Gemm => Kernel::Product(Product::Gemm),
@@ -60,7 +60,7 @@ impl GpuOperation {
 }
 
 impl Work {
-    /// Returns the bytes of memory that the measurement needs on each GPU.
+    /// Returns the memory in bytes that the measurement needs on each GPU.
     pub fn bytes(&self) -> u64 {
         match self.operation.kernel() {
             Kernel::Product(product) => {

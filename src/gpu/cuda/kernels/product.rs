@@ -12,13 +12,13 @@ use crate::gpu::cuda::error::{CudaError, CudaResult};
 use crate::gpu::cuda::tensor::{Memory, Operands};
 use crate::gpu::work::{Dtype, Work};
 
-/// cuBLAS's constants for the types and modes of a matrix product.
+/// cuBLAS's constant for the element type bfloat16.
 const BF16: sys::cudaDataType = sys::cudaDataType_t::CUDA_R_16BF;
 const FLOAT: sys::cublasComputeType_t = sys::cublasComputeType_t::CUBLAS_COMPUTE_32F;
 const DEFAULT: sys::cublasGemmAlgo_t = sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT_TENSOR_OP;
 
-/// The names of the sizes of a batched product. The input is [m, batch, k]. The recipe states the strides of weights
-/// and output in elements.
+/// The names of the sizes of a batched matrix product. `m`, `n`, `k` and `batch` are its dimensions. Names with `_row`
+/// or `_batch` are strides in elements.
 const BATCHED: [&str; 9] = [
     "batch",
     "m",
@@ -44,7 +44,7 @@ pub(crate) enum Product {
 pub(crate) type Launch<'a> = Box<dyn Fn(Operands) -> CudaResult<()> + 'a>;
 
 impl Product {
-    /// Returns the names of the sizes that the product needs.
+    /// Returns the names of the sizes that a recipe must give for the product, such as `m`, `n` and `k`.
     pub(crate) fn sizes(self) -> &'static [&'static str] {
         match self {
             Self::Gemm => &["m", "n", "k"],
@@ -60,7 +60,8 @@ impl Product {
         }
     }
 
-    /// Returns the number of elements of one output, including the gaps of a strided output. An element has 2 bytes.
+    /// Returns the number of elements that one output takes in memory, including the gaps between the rows of a strided
+    /// output.
     pub(crate) fn output(self, work: &Work) -> u64 {
         let far = |count: &str, step: &str| {
             work.size(count).saturating_sub(1).saturating_mul(work.size(step))
