@@ -8,7 +8,7 @@ use crate::report::ReportView;
 use crate::report::document::Document;
 use crate::report::health::HealthMap;
 
-/// The health of a database, with its headline.
+/// The health of a database: the number of findings per table and system, and a headline.
 #[derive(Debug)]
 pub struct DatabaseHealth {
     map: HealthMap,
@@ -16,7 +16,7 @@ pub struct DatabaseHealth {
     tables: u64,
 }
 
-/// Judges a database and builds its map.
+/// Judges a database and counts its findings per table and system.
 ///
 /// # Errors
 ///
@@ -29,7 +29,8 @@ pub fn run(options: &ValidateOptions, progress: &dyn Progress) -> Result<Databas
 }
 
 impl DatabaseHealth {
-    /// Renders the map. If `brief` is true, people see only the headline.
+    /// Renders the numbers of findings per table and system. If `brief` is true, the human format contains only the
+    /// headline.
     pub fn render(&self, format: DocumentFormat, brief: bool) -> String {
         let document = || {
             let mut document = Document::new("");

@@ -39,15 +39,16 @@ pub struct RemeasureOptions {
     pub filter: Option<String>,
     /// A rerun list whose points are measured instead of a random sample.
     pub points: Option<PathBuf>,
-    /// The number of points per table.
+    /// The number of points to draw per table.
     pub sample: usize,
     /// Seed of the random draw.
     pub seed: u64,
-    /// The number of control tables, which reveal the card's own speed.
+    /// The number of control tables. Their times show whether this GPU is generally faster or slower than the GPU of
+    /// the recorded times.
     pub controls: usize,
     /// A commit. Tables that changed since it are not used as control tables.
     pub base: Option<String>,
-    /// The folder of the collectors; `None` if the collectors do not measure.
+    /// The folder of the collectors; `None` if points are measured without collectors.
     pub collectors: Option<PathBuf>,
     /// A folder whose files are added to the built-in rules or replace them.
     pub rules: Option<PathBuf>,
@@ -73,7 +74,7 @@ pub(super) struct Remeasurement<'a> {
     pub judged: usize,
     /// Number of points of all tables, control tables included.
     pub total: usize,
-    /// Paths of the selected tables without a point.
+    /// Paths of the selected tables of which no point can be measured.
     pub unmeasured: Vec<String>,
     /// Sentences about the measurement of power.
     pub notes: Vec<String>,
@@ -135,9 +136,9 @@ impl<'a> Remeasurement<'a> {
         system.is_some_and(|s| s.is_device(&about.name)) || about.name == file.place.system
     }
 
-    /// Returns the candidates for control tables, which reveal the card's own speed. A candidate belongs to the same
-    /// system as the judged tables, is not judged, and is the newest of its name and backend. Candidates with the name
-    /// of a judged table come first.
+    /// Returns the tables that can serve as control tables. Control tables show whether this GPU is generally faster or
+    /// slower than the GPU of the recorded times. They belong to the system of the judged tables, but are not judged.
+    /// Of several versions of a table, only the newest is returned. Tables with the name of a judged table come first.
     pub(super) fn controls(
         &self,
         judged: &[&'a TableFile],
@@ -180,7 +181,7 @@ impl<'a> Remeasurement<'a> {
         text.parse().map(Some).map_err(bad)
     }
 
-    /// Draws points of a table. The draw has no points if the device can measure none of its rows.
+    /// Draws points of a table. The result has no points if the device can measure none of the table's rows.
     pub(super) fn draw(
         &self,
         file: &TableFile,
@@ -223,7 +224,8 @@ impl<'a> Remeasurement<'a> {
         Ok(drawn)
     }
 
-    /// Returns sentences about the measurement of power: its duration, and the tables without a recorded power.
+    /// Returns one sentence about each drawn table: how long measuring power takes, or that no drawn row has a recorded
+    /// power. Returns nothing unless power is measured.
     pub(super) fn power(&self, drawn: &[Drawn]) -> Vec<String> {
         let timed = |w: &Work| f64::from(SAMPLES * w.runs) * w.copies as f64 / 1e3;
         let seconds = |p: &Point| 1.0 + p.work.as_ref().map_or(0.0, timed) * p.recorded_ms;
@@ -240,8 +242,8 @@ impl<'a> Remeasurement<'a> {
         drawn.iter().filter(|_| self.options.power).map(said).collect()
     }
 
-    /// Returns a sentence that compares the collector in a failed table's sidecar with the collector that measured
-    /// now; `None` without collectors.
+    /// Returns a sentence on a failed table that compares two collectors: the one that the table's sidecar names, and
+    /// the one that measured now. Returns `None` if no collector measured.
     pub(super) fn origin(&self, sample: &Sample) -> Option<String> {
         let folder = self.options.collectors.as_deref()?;
         let module = sample.points.iter().find_map(|p| p.point.call.as_ref())?.module.clone();

@@ -45,9 +45,10 @@ pub struct SanityOptions {
     pub charts: usize,
     /// The layout of the database; `None` to find it out from the files of the base.
     pub layout: Option<String>,
-    /// True if the report shows the stages of the change, which include the reach of the changed rows.
+    /// True if the report contains the stages: groups of rules with a status. One stage says whether queries can read
+    /// the changed rows.
     pub stages: bool,
-    /// True if the contents of changed tables are read for an audit.
+    /// True if the report includes an audit: the contents of each changed table before and after.
     pub audit: bool,
     /// The planner that predicts step times, and the cases and versions that it is asked about.
     pub planner: PlannerOptions,
@@ -140,7 +141,8 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     Ok((report, figures))
 }
 
-/// Adds the findings on predictions, then applies waivers and the baseline. Returns the findings and their counts.
+/// Adds the findings on predictions to all other findings, then applies waivers and the baseline. Returns the findings
+/// and their numbers by severity.
 fn settled(
     found: Vec<Finding>,
     predicted: &mut PullRequestPredictions,
@@ -169,8 +171,8 @@ fn locate_lines(
     }
 }
 
-/// Draws at most `most` charts of the changed tables of all roots, and adds the charts of traces. The chart of the
-/// table and slice `first` comes first.
+/// Draws charts of the changed tables of all roots, then appends the charts of traces. There are at most `most` charts
+/// in total. The chart of the table and slice in `first` comes first.
 fn drawn(
     roots: &[Root],
     diff: &Diff,

@@ -32,7 +32,7 @@ use crate::report::chart::{ChartFigure, curves};
 use crate::report::{Predictions, Report};
 use crate::specs::Specs;
 
-/// The maximum number of drawn tables. Tables with the most urgent findings are drawn first.
+/// The maximum number of tables that are drawn as charts. Tables with the most urgent findings are drawn first.
 const CURVES: usize = 6;
 
 /// The options of `validate`.
@@ -57,11 +57,11 @@ pub struct ValidateOptions {
     pub ledger: Option<PathBuf>,
     /// A folder to which all rows of each finding are written as CSV; `None` writes none.
     pub rows_dir: Option<PathBuf>,
-    /// True if tables with findings are drawn.
+    /// True if tables with findings are drawn as charts.
     pub curves: bool,
-    /// True if tables outside every root make the run inconclusive.
+    /// True if tables outside every database folder make the run inconclusive.
     pub strict: bool,
-    /// The planner that loads the tables and plans the models; `None` asks nobody.
+    /// The planner that loads the tables and predicts the models; `None` if no planner is asked.
     pub planner: Option<PlannerOptions>,
 }
 
@@ -102,7 +102,8 @@ impl ValidateOptions {
         settings.rules.choose(&self.rules.only, &self.rules.skip, &is_asked)
     }
 
-    /// Returns true if all rules judge the whole database. Only such a run can decide that a waiver is unused.
+    /// Returns true if these options run all rules on the whole database. Only such a run can decide that a waiver is
+    /// unused.
     fn are_all(&self) -> bool {
         let has_all_rules = self.rules.only.is_empty() && self.rules.skip.is_empty();
         self.since.is_none() && has_all_rules && self.selection.is_all()
@@ -119,7 +120,7 @@ pub fn run(options: &ValidateOptions, progress: &dyn Progress) -> Result<Report>
     drawn(options, progress).map(|(report, _)| report)
 }
 
-/// Judges a database and, if the options ask for it, draws tables with findings.
+/// Judges a database. If the options ask for charts, also draws the tables with findings.
 ///
 /// # Errors
 ///
@@ -235,8 +236,8 @@ pub(crate) fn judged_source<R>(
     Ok((report, seen))
 }
 
-/// Asks the planner about the selected versions. Adds to `found` all findings about versions, and the findings about
-/// selected tables.
+/// Asks the planner about the selected versions and returns the predictions. Adds to `found` the findings about
+/// versions, and the findings about selected tables.
 fn asked(
     planner: &PlannerOptions,
     (selection, selected): (&Selection, &Selected),
@@ -258,7 +259,8 @@ fn asked(
     Ok(section(&impact))
 }
 
-/// Refuses to apply a ledger to several systems, since a ledger does not state the machine on which it was written.
+/// Refuses to apply a collector's log (the ledger) to several systems, since the log does not state on which machine it
+/// was written.
 fn refuse_several_machines(roots: &[&Catalog], selected: &[Selected]) -> Result<()> {
     let each = roots.iter().zip(selected);
     let machines: usize = each
@@ -297,7 +299,8 @@ fn selected<'a>(
     }
 }
 
-/// Lists tables outside every root, if the whole source is judged.
+/// Lists the tables outside every database folder. If `changed` is given, lists only changed tables. Returns an empty
+/// list if only a part of the database is selected.
 fn outside(main: &Catalog, options: &ValidateOptions, changed: Option<&[String]>) -> Vec<String> {
     if !options.selection.is_all() {
         return Vec::new();
