@@ -74,7 +74,7 @@ pub(super) struct Remeasurement<'a> {
     pub judged: usize,
     /// Number of points of all tables, control tables included.
     pub total: usize,
-    /// Paths of the selected tables of which no point can be measured.
+    /// Paths of the selected tables without any point to measure.
     pub unmeasured: Vec<String>,
     /// Sentences about the measurement of power.
     pub notes: Vec<String>,

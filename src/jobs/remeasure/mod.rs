@@ -158,7 +158,7 @@ impl Remeasurement<'_> {
         }
     }
 
-    /// Draws points of the selected tables. Also returns the paths of the tables of which no point can be measured.
+    /// Draws points of the selected tables. Also returns the paths of the tables without any point to measure.
     fn drawn(
         &self,
         files: &[&TableFile],
