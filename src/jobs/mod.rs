@@ -67,8 +67,8 @@ pub enum DocumentFormat {
 }
 
 impl DocumentFormat {
-    /// Renders a result in this format and builds only the form that the format needs. If `brief` is true, people see
-    /// only the headline.
+    /// Renders a result in this format. Of the three closures, only the one that this format needs is called. If
+    /// `brief` is true, the human format contains only the headline.
     pub(crate) fn render(
         self,
         brief: bool,
@@ -85,7 +85,7 @@ impl DocumentFormat {
     }
 }
 
-/// Describes judged states for people: the root, and the commits with their dates.
+/// Describes the root folder and the compared states for people. Each commit is shown with its date.
 pub(crate) fn states_in_words(root: &Path, base: Option<&dyn Source>, head: &dyn Source) -> String {
     let base = base.map(|base| format!("base {}, head ", state_in_words(root, base)));
     let state = state_in_words(root, head);
@@ -93,7 +93,8 @@ pub(crate) fn states_in_words(root: &Path, base: Option<&dyn Source>, head: &dyn
     format!("root {}; {}{state}", root.display(), base.unwrap_or_default())
 }
 
-/// Names a commit with its date and repository. Files on disk are named by the commit of their checkout, if any.
+/// Describes one state for people. A commit is shown with its date and repository. Files on disk are shown with the
+/// commit that is checked out, if there is one.
 fn state_in_words(root: &Path, source: &dyn Source) -> String {
     let Some(commit) = source.commit() else {
         let checkout = source::open(root, Some("HEAD")).ok();

@@ -44,7 +44,8 @@ pub(crate) fn known_spec<'s>(specs: &'s Specs, table: &str) -> Result<&'s Arc<Ta
     specs.tables.get(table).ok_or_else(|| unknown("table", table, known))
 }
 
-/// Returns the file of a table that is not in a database; `None` if the path does not name a table.
+/// Describes a table's file that is not in a database. The table's name, system, backend and version come from the
+/// path. Returns `None` if the file's extension is not that of a table.
 pub(crate) fn loose_table(path: &Path, specs: &Specs) -> Option<TableFile> {
     let table = path.file_stem()?.to_string_lossy().into_owned();
     let format = format_of(path)?;
@@ -80,8 +81,8 @@ pub(crate) struct LoadedRows<'a> {
     pub(crate) keys: Keys<'a>,
     /// The latency that a lookup returns for each row, in ms; NaN if the table has no latency.
     pub(crate) latency: Vec<f64>,
-    /// Pairs of a key's hash and a row with this key, for the rows that the loader reads; `None` if the table has no
-    /// key.
+    /// For each row that the loader reads, the hash of the row's key, and the row's index. Rows with the same key are
+    /// neighbours. `None` if the table has no key.
     by_key: Option<Vec<(u64, u32)>>,
     serves: Serves,
 }
@@ -107,7 +108,8 @@ impl<'a> LoadedRows<'a> {
         })
     }
 
-    /// Iterates over the keys. Each item contains the rows with one key, in file order.
+    /// Iterates over the distinct keys of the table. Each item contains the indices of all rows with one key, in file
+    /// order.
     pub(crate) fn competing(&self) -> impl Iterator<Item = Vec<usize>> {
         let keys = self.by_key.as_deref().unwrap_or_default().chunk_by(|a, b| a.0 == b.0);
         keys.map(|rows| rows.iter().map(|(_, row)| *row as usize).collect())

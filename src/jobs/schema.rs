@@ -42,7 +42,7 @@ pub enum SchemaFile {
     Runner,
 }
 
-/// Returns the schema of a file format as JSON. Later versions may add fields to what this program writes.
+/// Returns the JSON schema of a file format. Later versions of this program may add fields to the format.
 pub fn text(file: SchemaFile) -> String {
     let (title, mut schema) = match file {
         SchemaFile::Report => ("a report of perfdb-gate", report::schema(written())),
@@ -70,7 +70,7 @@ pub fn text(file: SchemaFile) -> String {
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
 }
 
-/// Returns the schema of a sidecar, with the shortest valid one as its example.
+/// Returns the schema of a sidecar. The schema contains the shortest valid sidecar as an example.
 fn sidecar() -> Schema {
     let mut schema = read().into_root_schema_for::<Meta>();
     let shortest = yaml::parse(&by_hand("vllm", "0.24.0", "gemm_perf")).unwrap_or(Value::Null);

@@ -14,7 +14,8 @@ use crate::specs::Specs;
 /// An opened state of a database with its settings and the selected part.
 pub struct Site {
     pub source: Box<dyn Source>,
-    /// The settings. Facts that the state declares override their specs.
+    /// The settings of the run, such as rules and specs. The specs are overridden by facts about tables and systems
+    /// that the state declares.
     pub settings: Settings,
     pub catalog: Catalog,
     facts: TreeFacts,

@@ -29,7 +29,7 @@ pub struct StatusOptions {
     pub rules: Option<PathBuf>,
 }
 
-/// The health of a database, with its headline.
+/// The health of a database: the number of findings per table and system, and a headline.
 #[derive(Debug)]
 pub struct DatabaseHealth {
     map: HealthMap,
@@ -37,7 +37,7 @@ pub struct DatabaseHealth {
     tables: u64,
 }
 
-/// Judges a database and builds its map.
+/// Judges a database and counts its findings per table and system.
 ///
 /// # Errors
 ///
@@ -57,7 +57,8 @@ pub fn run(options: &StatusOptions, progress: &dyn Progress) -> Result<DatabaseH
 }
 
 impl DatabaseHealth {
-    /// Renders the map. If `brief` is true, people see only the headline.
+    /// Renders the numbers of findings per table and system. If `brief` is true, the human format contains only the
+    /// headline.
     pub fn render(&self, format: DocumentFormat, brief: bool) -> String {
         let document = || {
             let mut document = Document::new("");

@@ -61,7 +61,8 @@ pub fn run(options: &SuggestOptions) -> Result<String> {
     Ok(learn::yaml(&learned, &unread)?.replacen('\n', SAVE, 1))
 }
 
-/// Returns the files of a table; without such files, those of the name with `_perf` appended.
+/// Returns the files of the table `table`. If there are none, returns the files of the table with `_perf` appended to
+/// its name.
 fn files<'a>(catalog: &'a Catalog, table: &str) -> Result<Vec<&'a TableFile>> {
     let of = |name: &str| -> Vec<&TableFile> {
         catalog.tables.iter().filter(|t| t.table == name).collect()

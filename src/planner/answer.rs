@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{PlannerError, Quant};
 
-/// The reply to `versions`.
+/// The planner's reply to the request `versions`: the versions of each backend on each system.
 #[derive(Debug, Deserialize)]
 pub(super) struct VersionsReply {
     pub backends: Vec<BackendVersions>,
@@ -17,16 +17,16 @@ pub(super) struct VersionsReply {
 pub(super) struct BackendVersions {
     pub system: String,
     pub backend: String,
-    /// The version in each slot (`current`, `next`, `previous`), by slot name; `None` if the tree does not declare
+    /// The version in each slot (`current`, `next`, `previous`), by slot name; `None` if the database does not declare
     /// slots.
     pub slots: Option<BTreeMap<String, String>>,
     /// The version that the planner uses for a query without a version; `None` if there is none.
     pub latest: Option<String>,
 }
 
-/// The planner's reply to `sources`: the files that serve each table, by the table's file name, in the order in which
-/// the planner reads them. Paths are relative to the folder of systems. A file of another backend is listed with the
-/// kernels whose rows the planner takes.
+/// The planner's reply to the request `sources`: for each table, by file name, the files that serve the table, in the
+/// order in which the planner reads them. Paths are relative to the folder of systems. A file of another backend is
+/// listed with the kernels whose rows the planner takes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct SourcesReply {
     pub tables: BTreeMap<String, Vec<SourceFile>>,
@@ -35,19 +35,20 @@ pub(super) struct SourcesReply {
 /// The path of a file, and the kernels whose rows are taken from it; `None` for all rows.
 pub(super) type SourceFile = (String, Option<Vec<String>>);
 
-/// The reply to `load`: the error of each table that the engine refuses, by the table's file name.
+/// The planner's reply to the request `load`: the error of each table that the engine refuses, by the table's file
+/// name.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(super) struct LoadReply {
     pub tables: BTreeMap<String, Option<PlannerError>>,
 }
 
-/// The reply to `predict`.
+/// The planner's reply to the request `predict`: the predictions for one model.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct PredictReply {
     /// The quantisation that the planner chose.
     pub quant: Quant,
-    /// The kinds of each operation, by the operation's name. Each kind is a list: the kind's name, followed by the
-    /// dtypes of the tables that the kind reads.
+    /// For each operation, by name: its kinds. A kind is a list that starts with the kind's name, such as `Gemm`. The
+    /// dtypes of the tables that the kind reads follow.
     pub operations: BTreeMap<String, Vec<Vec<String>>>,
     pub points: Vec<PointReply>,
 }
@@ -76,15 +77,16 @@ pub(super) enum PointReply {
 /// The planner's answers about one version in one state.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StateAnswer {
-    /// The result of loading each requested table, by file name; `None` if the table was loaded without an error.
+    /// For each table that the planner's engine was asked to load, by file name: the engine's error, or `None` if the
+    /// table was loaded.
     pub loads: BTreeMap<String, Option<PlannerError>>,
-    /// The predictions of the cases, in the order of the cases; `None` for a case without an answer.
+    /// The predictions in the order of the requested models. `None` for a model about which the planner gave no answer.
     pub cases: Vec<Option<PredictReply>>,
     /// The most recent reason why the planner gave no answer; `None` if all requests were answered.
     pub failed: Option<String>,
 }
 
-/// The origin of an operation's time, the most trustworthy first.
+/// The origin of an operation's predicted time. The variants are ordered from the most to the least trustworthy origin.
 #[derive(
     Debug,
     Clone,

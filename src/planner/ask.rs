@@ -87,7 +87,8 @@ struct Task<'a> {
 
 impl AskedPlanner<'_> {
     /// Asks the planner about each version in each state. If the files of a version are the same in both states, the
-    /// planner is asked once. The earlier state of a table is loaded only if the engine refuses the later state.
+    /// planner is asked once. If the engine refuses a table after the change, the table before the change is loaded,
+    /// too.
     fn versions(
         &self,
         trees: &[PlannerTree<'_>],
@@ -129,7 +130,7 @@ impl AskedPlanner<'_> {
         Task { version: &version.version, tree, cases, loads }
     }
 
-    /// Loads the earlier state of each table that the engine refuses after the change.
+    /// Loads tables as they were before the change. Only tables that the engine refuses after the change are loaded.
     fn load_before<'t>(
         &self,
         tree: &'t PlannerTree<'t>,

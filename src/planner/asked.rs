@@ -33,7 +33,8 @@ impl fmt::Display for PlannedVersion {
     }
 }
 
-/// The slot of a version: which queries the planner answers with the version.
+/// Whether a version is its backend's current version, the next version, or another version. Queries that name no
+/// version use the current version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
     /// The version that the planner uses for a query without a version.
@@ -49,9 +50,9 @@ pub enum Slot {
 pub struct AskedVersion {
     /// The version.
     pub version: PlannedVersion,
-    /// The slot that the version has in the tree after the change.
+    /// Whether the version is the current or the next version after the change.
     pub slot: Slot,
-    /// True if a query can ask for the version, so that steps are predicted on it.
+    /// True if a query can name the version. Steps are predicted only for such versions.
     pub is_queried: bool,
     /// The tables whose files differ between the states, by file name.
     pub changed: BTreeMap<String, ServingFiles>,
@@ -62,8 +63,8 @@ pub struct AskedVersion {
     pub facts: Vec<String>,
     /// The reason why the planner cannot be asked about the version; `None` if it can be asked.
     pub absent: Option<String>,
-    /// The error with which the planner refuses to open the version after the change, and a flag: true if the planner
-    /// opened the version before the change.
+    /// The planner's error if it refuses to open the version after the change, and a flag. The flag is true if the
+    /// planner opened the version before the change. `None` if the version can be opened.
     pub refused: Option<(PlannerError, bool)>,
 }
 

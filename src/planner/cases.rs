@@ -49,7 +49,8 @@ pub struct Layout {
     pub moe_ep: u64,
 }
 
-/// The quantisation of each part of a model, by the planner's name such as `fp8`; `None` if it is not stated.
+/// The quantisation of each part of a model, as the planner names it, such as `fp8`. `None` if the quantisation of a
+/// part is not stated.
 #[derive(
     Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
 )]
@@ -96,8 +97,8 @@ pub enum Phase {
     Decode,
 }
 
-/// A step of inference: the phase, the number of requests, and the number of tokens per request. Tokens are computed
-/// tokens in prefill and cached tokens in decode.
+/// A step of inference: the phase, the number of requests, and the number of tokens per request. In prefill, these are
+/// the tokens to compute. In decode, these are the tokens in the cache.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
 )]
@@ -121,11 +122,11 @@ impl Layout {
 }
 
 impl Cases {
-    /// Reads the cases from `file`, or without a file from `rules/cases.yaml`.
+    /// Reads the models and steps to predict from `file`, or from `rules/cases.yaml` if no file is given.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read or is malformed; the error names file and line.
+    /// If the file cannot be read or is malformed. The error names the file and the line.
     pub(crate) fn read(library: &Library, file: Option<&Path>) -> Result<Self> {
         let (shown, text) = match file {
             Some(file) => {
@@ -152,7 +153,7 @@ impl Cases {
         Ok(cases)
     }
 
-    /// Removes the cases for whose model name `wanted` returns false.
+    /// Removes the models for whose name `wanted` returns false.
     pub(crate) fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
         self.cases.retain(|case| wanted(&case.model));
     }

@@ -11,14 +11,14 @@ use crate::database::diff::{Diff, SliceDiff, TableDiff};
 use crate::report::below_data;
 use crate::specs::{Library, SpecFile};
 
-/// The maximum number of tables that a cause names, and of slices that it names for each table.
+/// The maximum number of tables that the text of a cause names. It is also the maximum number of slices per table.
 const NAMED: usize = 2;
 
 /// The tables that each kind of operation reads; `rules/operations.yaml`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OperationTables {
-    /// The stems of the tables, by the kind's name in the engine's operation list.
+    /// The file stems of the tables that each kind reads, by the kind's name in the engine's operation list.
     operations: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -27,7 +27,8 @@ pub(crate) struct OperationTables {
 pub struct MoveCause {
     /// The paths of the changed tables that serve the operation.
     pub tables: Vec<String>,
-    /// The changed tables and slices as text for people. If no table changed, the other changed files.
+    /// The changed tables and slices that explain the new time, as text for people. If no table changed, the text names
+    /// other changed files.
     pub words: String,
 }
 
@@ -93,7 +94,8 @@ impl MoveCause {
     }
 }
 
-/// Describes the change of a table for people: another file is read first, or slices changed.
+/// Describes the change of a table for people: the planner now reads another file first, or slices of the table
+/// changed. Returns `None` if no file serves the table.
 fn words(table: &ServingFiles, dtypes: &BTreeSet<&str>, diff: Option<&Diff>) -> Option<String> {
     let name = |path: &str| below_data(path).trim_end_matches(".parquet").to_owned();
     let (before, after) = (table.before.first(), table.after.first());
@@ -115,8 +117,8 @@ fn words(table: &ServingFiles, dtypes: &BTreeSet<&str>, diff: Option<&Diff>) -> 
     })
 }
 
-/// Lists the changed slices of a table with the most keys. If changed slices have a dtype of the operation, only these
-/// are listed.
+/// Lists the changed slices of a table, those with the most keys first. If some changed slices have a dtype of the
+/// operation, only these slices are listed.
 fn moved_slices(table: &TableDiff, dtypes: &BTreeSet<&str>) -> Vec<String> {
     let Some(served) = &table.served else { return Vec::new() };
     let is_moved = |slice: &&SliceDiff| {

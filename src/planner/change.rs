@@ -18,15 +18,15 @@ pub struct Impact {
     pub asked: Vec<AskedVersion>,
     /// Versions about which the planner was not asked or gave no answer, each with the reason.
     pub not_asked: Vec<(PlannedVersion, String)>,
-    /// Cases in the order of versions, then in the order of the YAML file of cases.
+    /// Predictions of all models, in the order of versions, then in the order of the YAML file of models.
     pub cases: Vec<ImpactCase>,
-    /// Tables and versions that the engine refuses after the change and not before.
+    /// Tables and versions that the planner's engine refuses after the change, but did not refuse before.
     pub refusals: Vec<Refusal>,
-    /// Systems of the same GPU generation that accept models which a version refuses.
+    /// Systems that accept models which another system with GPUs of the same generation refuses.
     pub neighbours: Vec<Neighbour>,
     /// The reason why the planner gave no answer at all; `None` if it gave at least one.
     pub failed: Option<String>,
-    /// Duration of the planner's answers, from the first request to the last.
+    /// Time that asking the planner took, from the first request to the last answer.
     pub elapsed: Duration,
 }
 
@@ -37,19 +37,19 @@ pub struct PlannerView {
     pub name: String,
     /// The package's name and version.
     pub package: String,
-    /// A note if the package is older than the planner in the judged tree; `None` if it is not older or this is
-    /// unknown.
+    /// A note if the package is older than the planner in the judged repository. `None` if it is not older, or if this
+    /// is unknown.
     pub age: Option<String>,
 }
 
-/// A system of the same GPU generation that accepts models which a version refuses.
+/// A system that accepts models which another system refuses. Both systems have GPUs of the same generation.
 #[derive(Debug)]
 pub struct Neighbour {
     /// The version that refuses the models.
     pub version: PlannedVersion,
-    /// The version of the similar system.
+    /// The version on the other system that accepts the models.
     pub other: PlannedVersion,
-    /// The cases that the similar system accepts.
+    /// The cases (models with their layouts) that the other system accepts.
     pub cases: Vec<Case>,
 }
 
@@ -63,10 +63,10 @@ pub struct ImpactCase {
     /// Quantisation that the planner chose after the change. If the planner refuses the model after the change, the
     /// quantisation that it chose before.
     pub quant: Quant,
-    /// Quantisation that the planner chose before the change; `None` if it is the same. It can differ because the
-    /// planner chooses the precision of attention by the available tables.
+    /// Quantisation that the planner chose before the change; `None` if it is the same after the change. It can differ
+    /// because the precision of attention depends on the available tables.
     pub quant_before: Option<Quant>,
-    /// The steps of the case.
+    /// The steps that are predicted for the model.
     pub points: Vec<PointImpact>,
 }
 
@@ -108,9 +108,9 @@ pub struct PointImpact {
 pub struct OpMove {
     /// The operation's name in the model's operation list.
     pub name: String,
-    /// Time before the change, in ms over all layers.
+    /// Time of the operation before the change in ms, summed over all layers.
     pub before: f64,
-    /// Time after the change, in ms over all layers.
+    /// Time of the operation after the change in ms, summed over all layers.
     pub after: f64,
     /// Origin of the time before the change; `None` if the planner states none.
     pub source_before: Option<Source>,
@@ -168,14 +168,15 @@ impl PointImpact {
         }
     }
 
-    /// Returns the ratio of the step's times, after over before; `None` unless both states have a time.
+    /// Returns the step's time after the change divided by its time before the change; `None` unless both states have a
+    /// time.
     pub(crate) fn factor(&self) -> Option<f64> {
         let (before, after) = (self.before.as_ref()?.as_ref().ok()?, self.after.as_ref().ok()?);
         (before.ms > 0.0 && after.ms > 0.0).then(|| after.ms / before.ms)
     }
 
-    /// Returns the absolute logarithm of the step's time ratio, so that half and twice the time have the same distance;
-    /// 0 if the step has no ratio.
+    /// Returns the size of the step's time change as an absolute logarithm, so that doubling and halving the time give
+    /// the same value. Returns 0 unless both states have a time.
     pub(crate) fn distance(&self) -> f64 {
         self.factor().map_or(0.0, |factor| factor.ln().abs())
     }
@@ -199,12 +200,12 @@ impl ImpactCase {
 }
 
 impl Impact {
-    /// Iterates over the steps of all cases, each with its case.
+    /// Iterates over all predicted steps, each with the model that the step belongs to.
     pub(crate) fn points(&self) -> impl Iterator<Item = (&ImpactCase, &PointImpact)> {
         self.cases.iter().flat_map(|case| case.points.iter().map(move |point| (case, point)))
     }
 
-    /// Returns the time ratios, after over before, of the steps whose time changed.
+    /// Returns the time after the change divided by the time before, for each step whose time changed.
     pub(crate) fn factors(&self) -> Vec<f64> {
         let moved = self.points().filter(|(_, point)| point.fate() == StepEffect::Moved);
         moved.filter_map(|(_, point)| point.factor()).collect()
@@ -215,7 +216,8 @@ impl Impact {
         self.points().filter(|(_, point)| point.fate() == fate).count()
     }
 
-    /// Returns the cases that a version refuses after the change although the package knows their model.
+    /// Returns the models with their layouts for which every step on `version` is an error after the change. Models
+    /// that the planner does not know are left out.
     pub(crate) fn refused_on(&self, version: &PlannedVersion) -> impl Iterator<Item = &Case> {
         let cases = self.cases.iter().filter(move |case| case.version == *version);
         let refused = cases.filter(|case| {
@@ -231,7 +233,7 @@ impl Impact {
     }
 }
 
-/// The share of predicted step time with measured power, over all steps of one state.
+/// The share of predicted time that comes from operations with measured energy, over all steps of one state.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub(crate) struct PowerCoverage {
     /// Mean share of a step's time that comes from operations with measured energy, from 0 to 1.
@@ -239,12 +241,12 @@ pub(crate) struct PowerCoverage {
     /// Number of steps for which the planner reports power: operations with measured energy make up at least 90 % of
     /// their time.
     pub available: usize,
-    /// Number of steps with a time.
+    /// Number of steps with a predicted time.
     pub steps: usize,
 }
 
 impl PowerCoverage {
-    /// Returns the coverage before and after a change; `None` for a state without times.
+    /// Returns the coverage before and the coverage after a change. A state without predicted times has `None`.
     pub(crate) fn both<'p>(
         points: impl Iterator<Item = &'p PointImpact> + Clone,
     ) -> [Option<Self>; 2] {

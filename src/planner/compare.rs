@@ -11,7 +11,7 @@ use super::{
 use crate::database::catalog::VersionDir;
 
 impl Impact {
-    /// Creates an impact without answers.
+    /// Creates an empty result, to which the planner's answers are added.
     pub(super) fn new(planner: &Planner, question: &Question<'_>) -> Self {
         Self {
             planner: PlannerView {
@@ -24,7 +24,7 @@ impl Impact {
         }
     }
 
-    /// Adds the answers about a version.
+    /// Adds the planner's answers about one version, before and after the change, to this result.
     pub(super) fn add(
         &mut self,
         asked: AskedVersion,
@@ -62,7 +62,7 @@ impl Impact {
     }
 }
 
-/// Compares the answers about a case.
+/// Compares the predictions for a model before and after a change.
 fn compare(
     asked: &AskedVersion,
     case: &Case,
@@ -104,8 +104,9 @@ impl PointReply {
         }
     }
 
-    /// Sums up the times of operations with the same name: an operation that occurs in two kinds of layers is listed
-    /// twice. The source of the sum is the least trustworthy source.
+    /// Returns the time in ms and the origin of each operation, by the operation's name. The planner lists an operation
+    /// twice if it occurs in two kinds of layers. The two times are then added, and the less trustworthy origin is
+    /// kept.
     fn ops(&self) -> BTreeMap<&str, (f64, Option<Source>)> {
         let mut found = BTreeMap::new();
         if let Self::Time { ops, .. } = self {

@@ -23,11 +23,11 @@ use crate::report::predictions::percent;
 /// The maximum number of reasons in a finding's message.
 const REASONS: usize = 3;
 
-/// The packages of the planner.
+/// The Python packages that can contain the planner.
 const PACKAGES: [&str; 2] = ["aisimulate", "aiconfigurator-core"];
 
-/// Returns the version of the planner in the judged tree, as stated by the nearest `pyproject.toml` above the systems
-/// that names one of its packages; `None` if no file does.
+/// Returns the planner's version in the judged repository. A `pyproject.toml` in the folder of systems, or in a folder
+/// above, states this version; the nearest such file counts. Returns `None` if there is no such file.
 fn own_version(state: State<'_>) -> Option<Version> {
     let folder = &state.catalog.folder;
     let is_above =
@@ -49,13 +49,14 @@ fn own_version(state: State<'_>) -> Option<Version> {
     })
 }
 
-/// Returns true if the planner in the judged tree is newer than the package; `None` if its version is unknown.
+/// Returns true if the planner in the judged repository (`own`) is newer than the installed package. Returns `None` if
+/// one of the two versions is unknown.
 fn is_newer(package: &str, own: Option<&Version>) -> Option<bool> {
     let package = Version::from_str(package).ok()?;
     Some(own?.release() > package.release())
 }
 
-/// Returns a note if the package is older than the planner in the judged tree.
+/// Returns a note if the installed package is older than the planner in the judged repository.
 pub(super) fn age(planner: &Planner, state: State<'_>) -> Option<String> {
     let own = own_version(state)?;
     let is_newer = is_newer(planner.version(), Some(&own))?;
@@ -64,7 +65,7 @@ pub(super) fn age(planner: &Planner, state: State<'_>) -> Option<String> {
 }
 
 impl Impact {
-    /// Returns the findings of the rules on the planner's answers.
+    /// Returns the findings of all rules that judge the planner's answers.
     pub(crate) fn findings(
         &self,
         rules: &[Arc<Rule>],
@@ -105,7 +106,7 @@ impl Impact {
         self.points().filter(move |(case, _)| case.version == *version)
     }
 
-    /// Creates the finding on a table or version that the engine refuses.
+    /// Creates the finding on a table or version that the planner's engine refuses.
     fn refused(&self, rule: &Rule, refusal: &Refusal, head: State<'_>) -> Finding {
         let Refusal { version, path, error, was_loaded } = refusal;
         let own = own_version(head);
@@ -134,8 +135,8 @@ impl Impact {
         if self.compared { finding.about_change() } else { finding }
     }
 
-    /// Creates the finding on default models that a version refuses and a similar system accepts; `None` if there are
-    /// none.
+    /// Creates the finding on default models that a version refuses although a similar system accepts them. Returns
+    /// `None` if there are no such models.
     fn incomplete(&self, rule: &Rule, near: &Neighbour, head: State<'_>) -> Option<Finding> {
         let mut models: BTreeMap<&str, String> = BTreeMap::new();
         let mut was_refused = self.compared;
@@ -166,8 +167,8 @@ impl Impact {
         Some(Finding { novelty, ..finding })
     }
 
-    /// Creates the finding on steps of a current version that became errors, or whose operations lost their
-    /// measurements; `None` if there are none.
+    /// Creates the finding on steps whose predictions got worse on a current version. Such a step is an error now, or
+    /// one of its operations is no longer based on measurements. Returns `None` if there are no such steps.
     fn lost(&self, rule: &Rule, version: &PlannedVersion, head: State<'_>) -> Option<Finding> {
         let mut reasons_of: Vec<(String, &str)> = Vec::new();
         for (case, point) in self.points_of(version) {
@@ -193,8 +194,9 @@ impl Impact {
         Some(finding.parts(parts).evidence("lost", reasons_of.len()).evidence("models", models))
     }
 
-    /// Creates the finding on steps of a version whose time changed. The severity is at most info if the change
-    /// explains the new times, or if the largest relative change is below `limit`, a fraction.
+    /// Creates the finding on steps of a version whose predicted time changed. The severity is at most info if the
+    /// change explains the new times, or if all relative changes are smaller than `limit`, such as 0.1 for 10 %.
+    /// Returns `None` if no time changed.
     fn moved(
         &self,
         rule: &Rule,
@@ -247,7 +249,7 @@ impl Impact {
 }
 
 impl AskedVersion {
-    /// Returns true if, for some table, the file that the planner reads first is another one than before.
+    /// Returns true if, for some table, the planner now reads another file first than before the change.
     fn has_other_first(&self) -> bool {
         self.changed
             .values()
@@ -266,7 +268,7 @@ impl Class {
 }
 
 impl OpMove {
-    /// Describes the move with its cause, such as `context_moe: moe_perf: fp8 × 0.67`.
+    /// Describes the operation and the cause of its new time, such as `context_moe: moe_perf: fp8 × 0.67`.
     pub(crate) fn words(&self) -> String {
         let source = match (self.source_before, self.source_after) {
             (before, after) if before == after => String::new(),
@@ -288,7 +290,8 @@ fn downgrade(op: &OpMove) -> String {
     format!("{} is answered by {after} instead of {before}", op.name)
 }
 
-/// Lists the most frequent reasons, each with its number of occurrences and the models that it concerns.
+/// Renders the most frequent reasons in `all`, which has pairs of a reason and a model. Each reason is shown with its
+/// number of occurrences and its models.
 fn reasons<'x>(all: impl Iterator<Item = (&'x str, &'x str)>) -> String {
     let mut found: BTreeMap<&str, (usize, BTreeSet<&str>)> = BTreeMap::new();
     for (why, model) in all {
@@ -308,7 +311,7 @@ fn reasons<'x>(all: impl Iterator<Item = (&'x str, &'x str)>) -> String {
     words.join("; ")
 }
 
-/// Names the first model and the number of other models.
+/// Renders the first model and the number of the remaining models, such as `llama and 2 other models`.
 fn first_of(models: &BTreeSet<&str>) -> String {
     let first = models.first().copied().unwrap_or_default();
     match models.len() {

@@ -48,7 +48,7 @@ pub struct Planner {
     is_named: bool,
 }
 
-/// The reply to `hello`.
+/// The reply of the planner's package to the first request, `hello`.
 #[derive(Debug, Clone, Deserialize)]
 struct HelloReply {
     schema: String,
@@ -65,8 +65,9 @@ impl fmt::Display for Planner {
 }
 
 impl Planner {
-    /// Finds the planner to ask, or the reason why no planner is asked. If `choice` is `None`, the interpreter that
-    /// [`VARIABLE`] names is used, or else `python3` if it has the package.
+    /// Finds the planner to ask. The inner `Err` is the reason why no planner is asked. If `choice` is `None`, the
+    /// environment variable [`VARIABLE`] names the Python interpreter. Without this variable, `python3` is used if it
+    /// has the planner's package.
     ///
     /// # Errors
     ///

@@ -83,12 +83,12 @@ pub(crate) struct Question<'a> {
     pub versions: &'a [String],
     /// The maximum number of changed versions that the planner is asked about.
     pub most_versions: usize,
-    /// True if the engine loads the tables one by one, so that every table that it refuses is reported.
+    /// True if the planner's engine loads the tables one by one, so that every table that it refuses is reported.
     pub loads: bool,
 }
 
 impl<'a> Question<'a> {
-    /// Returns the states, the earlier one first.
+    /// Returns the one or two states of the question. A state before the change comes first.
     fn states(&self) -> Vec<State<'a>> {
         self.before.into_iter().chain([self.after]).collect()
     }

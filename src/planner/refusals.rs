@@ -6,16 +6,16 @@ use super::answer::{PointReply, PredictReply, StateAnswer};
 use super::{AskedVersion, PlannedVersion, PlannerError, Question};
 use crate::report::below_data;
 
-/// A table that the engine cannot load, or a version that it cannot open.
+/// A table that the planner's engine cannot load, or a version that the engine cannot open.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refusal {
     /// The version whose table cannot be loaded, or that cannot be opened.
     pub version: PlannedVersion,
     /// The path of the table; `None` for the version as a whole.
     pub path: Option<String>,
-    /// The error that the engine reported.
+    /// The error that the planner's engine reported.
     pub error: PlannerError,
-    /// True if the engine accepts the state before the change.
+    /// True if the planner's engine could load the table, or open the version, before the change.
     pub was_loaded: bool,
 }
 
@@ -53,8 +53,8 @@ impl Refusal {
         whole.chain(tables).collect()
     }
 
-    /// Lists the changed tables that a prediction cannot load after the change but could load before it. The engine
-    /// names the file that it cannot read.
+    /// Lists the changed tables that the planner could read before the change but not after it. Failed predictions name
+    /// the unreadable file in their error messages.
     pub(super) fn of_prediction(
         asked: &AskedVersion,
         was: Option<&PredictReply>,

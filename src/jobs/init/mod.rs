@@ -16,7 +16,8 @@ use crate::database::source::WorkTree;
 use crate::findings::baseline::Baseline;
 use crate::jobs::validate::{self, JudgedData, ValidateOptions};
 
-/// Templates of the files to write; `fitted` replaces their placeholders.
+/// The files that `init` writes: for each file, its path below the repository's top folder, and its template. `fitted`
+/// replaces the placeholders in the templates.
 const TEMPLATES: [(&str, &str); 4] = [
     (".github/workflows/perfdb.yml", include_str!("perfdb.yml")),
     (COMMENT, include_str!("perfdb-comment.yml")),
@@ -24,22 +25,23 @@ const TEMPLATES: [(&str, &str); 4] = [
     (HOOKS, include_str!("pre-commit-config.yaml")),
 ];
 
-/// The workflow that comments on pull requests, which needs the right to write.
+/// The path of the workflow that comments on pull requests. This workflow needs permission to write comments.
 const COMMENT: &str = ".github/workflows/perfdb-comment.yml";
-/// The configuration of pre-commit's hooks.
+/// The path of pre-commit's configuration file.
 const HOOKS: &str = ".pre-commit-config.yaml";
-/// The baseline, which lists existing findings.
+/// The path of the baseline file, which lists the existing findings of the database.
 const BASELINE: &str = ".perfdb-gate/baseline.json";
 
 /// The placeholder in the templates for the repository of perfdb-gate.
 const ACTION: &str = "OWNER/perfdb-gate";
 const COMMIT: &str = "0000000000000000000000000000000000000000";
-/// The branch of perfdb-gate that workflows use as long as no release can be named.
+/// The branch of perfdb-gate that the workflows use if no commit or version is given and this program is not from a
+/// release.
 const BRANCH: &str = "main";
-/// Parts of the templates that are only kept in repositories with git-LFS.
+/// Texts in the templates that need git-LFS. `fitted` removes these texts unless the repository uses git-LFS.
 const LFS: [&str; 2] = ["      - run: git lfs fetch --all\n", ", lfs: true"];
-/// Parts of the templates that are only kept if workflows must build perfdb-gate because no release can be
-/// downloaded.
+/// Texts in the templates that make the workflows build perfdb-gate from source. `fitted` removes these texts if a
+/// released program can be downloaded instead.
 const BUILD: [&str; 2] = ["          build: true\n", ", build: true"];
 
 /// The options of `init`.
@@ -64,7 +66,7 @@ pub struct InitOptions {
     pub layout: Option<String>,
 }
 
-/// The outcome for one file.
+/// What `init` did with one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InitOutcome {
     /// The file did not exist and was written.
@@ -82,8 +84,8 @@ pub struct InitResult {
     pub files: Vec<(String, InitOutcome)>,
     /// Number of findings in the baseline; `None` if no baseline was written.
     known: Option<usize>,
-    /// The YAML of the hook that the user must add; `None` unless the repository has a configuration of hooks without
-    /// it.
+    /// The YAML of the pre-commit hook that the user must add by hand. `None` unless the repository's hook
+    /// configuration exists and lacks this hook.
     hook: Option<String>,
     /// The repository and revision of perfdb-gate that the workflows run.
     action: PublishedAction,
@@ -102,10 +104,11 @@ struct PublishedAction {
 }
 
 impl PublishedAction {
-    /// Returns the action that the options name, by default the one that published this build.
+    /// Determines the repository and revision of perfdb-gate that the workflows run. Without an option, the repository
+    /// is the one that published this program.
     ///
-    /// The owner of that repository can run code in the workflows. A placeholder name is therefore
-    /// an error.
+    /// The owner of the chosen repository can run code in the workflows. Therefore a placeholder such as `OWNER/NAME`
+    /// is an error.
     fn of(options: &InitOptions) -> Result<Self> {
         let published =
             published::repository().and_then(|at| at.strip_prefix("https://github.com/"));
@@ -141,7 +144,8 @@ impl PublishedAction {
     }
 }
 
-/// Returns true if a text is `OWNER/NAME` as GitHub allows it, and not the placeholder itself.
+/// Returns true if a text is a valid name of a GitHub repository, such as `alice/tools`. Returns false for a
+/// placeholder such as `OWNER/NAME`.
 fn is_repository(text: &str) -> bool {
     let Some((owner, name)) = text.split_once('/') else { return false };
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
@@ -155,8 +159,8 @@ fn is_repository(text: &str) -> bool {
     is_owner && is_name
 }
 
-/// Parses a commit id or a version. Returns the commit with true, or the version's tag with false; `None` for any
-/// other text.
+/// Parses a commit id (40 hexadecimal digits) or a version such as `1.2.3`. Returns the commit id and true, or the
+/// version's tag and false. Returns `None` for any other text.
 fn revision(text: &str) -> Option<(String, bool)> {
     if text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Some((text.to_owned(), true));
@@ -170,7 +174,7 @@ fn revision(text: &str) -> Option<(String, bool)> {
     (is_core && is_before).then(|| (format!("v{version}"), false))
 }
 
-/// Sets up a repository.
+/// Adds the workflows, the hook configuration and the baseline of perfdb-gate to a repository.
 ///
 /// # Errors
 ///
@@ -231,7 +235,8 @@ pub fn run(options: &InitOptions, progress: &dyn Progress) -> Result<InitResult>
     Ok(InitResult { files, known, hook: missing_hook, action })
 }
 
-/// Replaces the placeholders of a template, and removes the parts that do not apply to the repository.
+/// Replaces the placeholders of a template by the repository and revision in `action`. If `uses_lfs` is false, also
+/// removes the texts that need git-LFS.
 fn fitted(text: &str, action: &PublishedAction, uses_lfs: bool) -> String {
     let PublishedAction { repository, revision, is_released, .. } = action;
     let tag = format!("v{}", env!("CARGO_PKG_VERSION"));
@@ -245,8 +250,8 @@ fn fitted(text: &str, action: &PublishedAction, uses_lfs: bool) -> String {
     text
 }
 
-/// Returns the outcome for a file that should contain `text`. `before` are its present bytes; `None` if it does not
-/// exist.
+/// Decides what `init` does with a file that should contain `text`. `before` is the present content of the file, or
+/// `None` if the file does not exist.
 fn outcome(before: Option<&[u8]>, text: &str) -> InitOutcome {
     match before {
         None => InitOutcome::Written,

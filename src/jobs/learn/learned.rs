@@ -16,19 +16,19 @@ const ORIGIN: [&str; 3] = ["framework", "version", "device"];
 /// decreases are noise.
 const FALL: f64 = 0.05;
 
-/// The maximum share of falls among the pairs of neighbouring points, for a column to be a sweep. The noisiest long
-/// sweep, m of gemm_perf, has 12.2 %.
+/// The maximum share of pairs of neighbouring points between which latency falls, along a sweep column. In the noisiest
+/// long sweep (column `m` of table `gemm_perf`), this share is 12.2 %.
 const FALLING: f64 = 0.15;
 
-/// The minimum ratio of the last to the first latency of a series, as the median over all series, for a column to be a
-/// sweep.
+/// The minimum median growth of latency along a sweep column. The growth of a series is its last latency divided by its
+/// first latency; the median is over all series.
 const GROWS: f64 = 1.2;
 
-/// The minimum number of pairs of neighbouring points for a column to be a sweep.
+/// The minimum number of pairs of neighbouring points of a sweep column, summed over all series.
 const PAIRS: usize = 10;
 
-/// The maximum relative difference, in the median over a table's rows, at which a latency counts as the sum of the
-/// columns in µs.
+/// A latency counts as the sum of the columns in µs if the median ratio of latency to sum, over a table's rows, differs
+/// from 1 by at most this fraction.
 const SAME: f64 = 0.02;
 
 /// The properties of a table, learned from its files so far.
@@ -37,11 +37,13 @@ pub(crate) struct LearnedTable<'a> {
     pub family: String,
     pub files: usize,
     pub rows: usize,
-    /// Number of rows that repeat an earlier row's key, by the key learned at that time.
+    /// Number of rows with the same key as an earlier row of the same file. The key is the one that was learned up to
+    /// that file.
     pub repeated: usize,
     /// The columns, in the order of first occurrence.
     pub columns: Vec<LearnedColumn>,
-    /// True if the family has other known tables, and the loader never fills their missing keys from other files.
+    /// True if no other known table of the family takes missing keys from other files. False if the family has no other
+    /// known table.
     pub is_alone: bool,
     /// Names of all key parts in the specs of known tables.
     known_parts: BTreeSet<String>,
@@ -58,18 +60,20 @@ pub(crate) struct LearnedColumn {
     pub nulls: bool,
     /// True if the column has several values in one file.
     pub varies: bool,
-    /// The column's value, if it is the same in all rows.
+    /// The column's value if all rows of all files have the same value; otherwise `None`.
     pub constant: Option<String>,
-    /// True if values repeat in some file, unlike in a column of ids.
+    /// True if some file has at most half as many distinct values as rows, or at most three rows. If false, the column
+    /// probably contains ids.
     pub repeats: bool,
     /// True if a measured column is zero in some row.
     pub zero: bool,
-    /// True if a latency is in µs, because it is the sum of columns in µs.
+    /// True if this is the latency column and its values are in µs. The unit is recognised because the latency equals
+    /// the sum of the columns in µs.
     pub in_us: bool,
-    /// Number of pairs of neighbouring points, over all series along the column.
+    /// Number of pairs of neighbouring points, summed over all series along this column.
     pub pairs: usize,
     pub falls: usize,
-    /// The last divided by the first latency, for each series along the column.
+    /// For each series along this column, the last latency divided by the first latency.
     growth: Vec<f64>,
 }
 
@@ -82,7 +86,8 @@ impl LearnedColumn {
         }
     }
 
-    /// Returns true if the column states the origin of a row.
+    /// Returns true if the column identifies what was measured or where, such as `version`, `device` or
+    /// `kernel_source`.
     pub(crate) fn is_identity(&self) -> bool {
         IDENTITY.contains(&self.name.as_str())
     }
@@ -94,7 +99,8 @@ impl LearnedColumn {
             && median(&self.growth) >= GROWS
     }
 
-    /// Records how latency changes along a series of points, given as position and latency.
+    /// Adds a series to the statistics of latency along this column. Each point consists of its value in this column
+    /// and its latency.
     fn follow(&mut self, points: &mut Vec<(f64, f64)>) {
         points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         points.dedup_by_key(|point| point.0);
@@ -104,7 +110,8 @@ impl LearnedColumn {
         self.falls += points.windows(2).filter(|pair| pair[1].1 < pair[0].1 * (1.0 - FALL)).count();
     }
 
-    /// Learns from the cells of a file with `rows` rows.
+    /// Updates the learned properties of the column with its cells in one more file. `rows` is the number of rows of
+    /// that file.
     fn add(&mut self, column: &Column, rows: usize) {
         self.files += 1;
         self.nulls |= column.has_nulls();
@@ -155,7 +162,7 @@ impl<'a> LearnedTable<'a> {
         }
     }
 
-    /// Learns from a file.
+    /// Updates the learned properties of the table with the rows of one more file.
     ///
     /// # Errors
     ///
@@ -177,7 +184,8 @@ impl<'a> LearnedTable<'a> {
             .map_err(|why| Error::caused(file.entry.path.as_str(), "please report it", why))
     }
 
-    /// Returns the columns whose latencies a lookup returns, each with true if it is in µs.
+    /// Returns the columns whose latencies a lookup returns. The flag is true for a column in µs and false for a column
+    /// in ms.
     pub(crate) fn latencies(&self) -> Vec<(&str, bool)> {
         let times = |c: &'_ LearnedColumn| match c.unit() {
             Some(Unit::Ms) => Some(false),
@@ -193,8 +201,8 @@ impl<'a> LearnedTable<'a> {
         if whole.is_empty() { named } else { whole }
     }
 
-    /// Returns the probable key: sizes, flags, and names that distinguish rows or that are keys of
-    /// other tables.
+    /// Returns the columns that are probably key parts. These are whole numbers, flags, and other columns that
+    /// distinguish rows or that are key parts of known tables.
     pub(crate) fn key(&self) -> Vec<&LearnedColumn> {
         self.columns.iter().filter(|column| self.is_key_part(column)).collect()
     }
@@ -214,7 +222,7 @@ impl<'a> LearnedTable<'a> {
         }
     }
 
-    /// Records that the column `latency` is in µs if it is the sum of columns in µs.
+    /// Marks the column `latency` as a time in µs if, in this file, it equals the sum of the columns in µs.
     fn sums(&mut self, table: &Table) {
         let parts: Vec<&Column> = table
             .columns()
@@ -232,7 +240,7 @@ impl<'a> LearnedTable<'a> {
         learned.in_us |= !ratios.is_empty() && (median(&ratios) - 1.0).abs() <= SAME;
     }
 
-    /// Counts rows that repeat a key, and records how latency grows along each numeric part of the key.
+    /// Counts the rows of a file that repeat a key. Also records how latency grows along each numeric key part.
     fn series(&mut self, file: &TableFile, table: &Table) -> Result<(), ExprError> {
         let latency = self.latencies().first().and_then(|(name, _)| table.column(name));
         let Some(latency) = latency else { return Ok(()) };

@@ -27,7 +27,7 @@ pub(super) fn yaml(learned: &LearnedTable<'_>, unread: &[String]) -> Result<Stri
     Ok(text)
 }
 
-/// Renders the YAML; uncertain lines have comments.
+/// Renders a learned spec as YAML, with comments on the lines that the user should check.
 fn render(learned: &LearnedTable<'_>, unread: &[String]) -> String {
     let mut out = String::new();
     let read = format!("{} of {}", plural(learned.rows, "row"), plural(learned.files, "file"));
@@ -96,7 +96,7 @@ fn write_key(out: &mut String, learned: &LearnedTable<'_>) {
     }
 }
 
-/// Writes the latency that a lookup returns, if a column is not in ms.
+/// Writes the formulas that convert latency columns to ms. Writes nothing if all latency columns are in ms already.
 fn write_latency(out: &mut String, learned: &LearnedTable<'_>) {
     let latencies = learned.latencies();
     if !latencies.iter().any(|(_, in_us)| *in_us) {
@@ -136,7 +136,8 @@ fn write_sweep(out: &mut String, learned: &LearnedTable<'_>) {
     *out += &format!("    sweep: [{}]\n", names.join(", "));
 }
 
-/// Renders the type of a column, with `?` if files or rows lack it.
+/// Renders the type of a column, such as `int` or `text?`. The `?` means that some files lack the column, or that some
+/// rows lack a value.
 fn kind(column: &LearnedColumn, files: usize) -> String {
     let name = match (column.unit(), column.kind) {
         (Some(unit), _) => unit.name(),
@@ -149,7 +150,7 @@ fn kind(column: &LearnedColumn, files: usize) -> String {
     format!("{name}{}", if optional { "?" } else { "" })
 }
 
-/// Renders a name as YAML, quoted if YAML would read it as something else.
+/// Renders a name as YAML. A name that YAML would not read as text, such as `on`, gets quotes.
 fn quoted(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');

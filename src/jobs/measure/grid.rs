@@ -48,9 +48,9 @@ impl PlannedPoints {
 
 /// The points at which power is measured too.
 enum PowerPoints {
-    /// The given number of points, from the first point in the order of measurement.
+    /// The first points in the order of measurement. The field is the number of these points.
     First(usize),
-    /// The rows whose flag is true, with one flag per row of the grid.
+    /// Selected rows of the grid. The field has one flag per row; it is true if power is measured for the row.
     Rows(Vec<bool>),
 }
 
@@ -204,8 +204,9 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// Returns the rows that the plan draws, in the order of measurement: one row of each group,
-    /// then a second row of each, so that an interrupted run covers all groups evenly.
+    /// Returns the rows to measure, in the order of measurement. If the plan draws a sample, one row of each group
+    /// comes first, then a second row of each group. Thus an interrupted run covers all groups evenly. The rows of a
+    /// group agree in the columns that the plan names.
     fn drawn(&self, rows: Vec<usize>) -> Vec<usize> {
         let Some(draw) = self.draw else { return rows };
         let mut random = Random::new(draw.seed);
@@ -226,7 +227,8 @@ impl<'a> Grid<'a> {
         drawn
     }
 
-    /// Returns the framework that the rows name, which the sidecar needs.
+    /// Returns the framework that the grid's rows state, such as `vllm`. The sidecar of the measured table states it,
+    /// too.
     pub(crate) fn framework(&self) -> Result<&str> {
         let framework = self.table.column("framework").and_then(|column| column.text(0));
         let missing = "the grid of the plan has no column framework";
@@ -234,7 +236,7 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// Returns the file of a table at its path below a data folder.
+/// Describes the Parquet file of a table. The file's path is below a data folder, and the file need not exist.
 fn file(place: Place, table: &str) -> TableFile {
     let family = place.family.as_deref().unwrap_or_default();
     let Place { system, backend, version, .. } = &place;

@@ -48,7 +48,7 @@ pub struct MeasuredTable {
     pub written: Written,
     /// Number of planned points.
     pub planned: usize,
-    /// Number of planned points that are measured.
+    /// Number of planned points with a measured time, from this run or an earlier run.
     pub measured: usize,
     /// Number of points that this run tried to measure.
     pub now: usize,
@@ -102,9 +102,9 @@ impl MeasuredTable {
 ///
 /// # Errors
 ///
-/// Returns an error if no known system has the device, if the device fails or does not report the
-/// needed version, or if no point of a table could be measured. Points measured before an error
-/// stay in the log.
+/// Returns an error if no known system has the device, if the device fails or does not report the version of the
+/// backend, or if no point of a table could be measured. Points measured before an error stay in the log, so that the
+/// next run can continue.
 pub fn run(
     specs: &Specs,
     points: &PlannedPoints,

@@ -19,9 +19,9 @@ pub(crate) struct NewFile {
     pub path: String,
     /// The contents.
     pub bytes: Vec<u8>,
-    /// The contents as text to show; `None` for a table and for a kept file.
+    /// The contents as a text that is shown to the user. `None` for a table, and for a file that exists already.
     pub text: Option<String>,
-    /// A description in a few words.
+    /// A short note about the file for people, such as `kept as it is`.
     pub says: String,
     /// True if the file exists and is kept.
     pub exists: bool,
@@ -51,7 +51,7 @@ pub(crate) struct NewPlace {
 }
 
 impl NewPlace {
-    /// Finds the place of a table in the database at the root, or in a new one.
+    /// Finds the place of a new table in the database at the root, or in a new database.
     pub(crate) fn of(options: &NewOptions) -> Result<Self> {
         for (name, text) in [
             ("--system", &options.system),

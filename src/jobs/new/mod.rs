@@ -22,18 +22,19 @@ use crate::report::Report;
 pub struct NewTable {
     /// The files, in the order of the report.
     files: Vec<NewFile>,
-    /// The header of a CSV with the rows, if no rows were given.
+    /// The header line of a CSV file that the user should fill with rows. `None` if rows were given.
     header: Option<String>,
     /// The findings on the files; `None` without rows.
     pub report: Option<Report>,
-    /// A sentence if latencies are probably not in milliseconds.
+    /// A warning that latencies are probably not in milliseconds; `None` if the unit is plausible.
     doubt: Option<String>,
     /// True if the files were written.
     written: bool,
     options: NewOptions,
 }
 
-/// Prepares the files, validates them, and writes them if the options say so and no finding is an error.
+/// Prepares and validates the files of a new table. Writes the files if the option `write` is set and no finding is an
+/// error.
 ///
 /// # Errors
 ///
@@ -66,9 +67,9 @@ pub fn run(options: &NewOptions) -> Result<NewTable> {
     Ok(NewTable { files, header: None, report: Some(report), doubt: rows.doubt, written, options })
 }
 
-/// Validates the new files together with the database, so that the new table is compared with existing ones. Judges
-/// the whole system if its YAML is new, otherwise the version. If the version's folder has files already, judges only
-/// the new table.
+/// Validates the new files together with the database, so that the new table is compared with existing tables. If the
+/// system is new, all its tables are judged. Otherwise only the tables of the version are judged. If the version's
+/// folder has files already, only the new table is judged.
 fn validated(place: &NewPlace, options: &NewOptions, files: &[NewFile]) -> Result<Report> {
     let failed = |e: std::io::Error| Error::caused("cannot create a temporary folder", "", e);
     let folder = tempfile::tempdir().map_err(failed)?;
@@ -92,7 +93,7 @@ fn validated(place: &NewPlace, options: &NewOptions, files: &[NewFile]) -> Resul
 }
 
 impl NewTable {
-    /// Renders the files, before the findings.
+    /// Renders the list of files. This text is printed before the findings.
     pub fn files_text(&self) -> String {
         let mut out = String::new();
         for file in &self.files {
@@ -109,7 +110,7 @@ impl NewTable {
         out
     }
 
-    /// Renders the next steps, after the findings.
+    /// Renders the next steps for the user. This text is printed after the findings.
     pub fn next_text(&self) -> String {
         let failed = self.report.as_ref().is_some_and(|report| report.counts.errors > 0);
         let NewOptions { system, table, from, .. } = &self.options;

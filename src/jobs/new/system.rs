@@ -7,8 +7,8 @@ use crate::gpu::cuda::Cuda;
 use crate::gpu::device::Device;
 use crate::specs::Specs;
 
-/// Returns the system's YAML: the existing file, or the YAML of the known system with this name, or else that of the
-/// known system with the GPU at hand.
+/// Returns the YAML file of the system. If the database lacks this file, the YAML of a known system is used: the system
+/// with the same name, or else the system that has the GPU of this computer.
 pub(super) fn file(place: &NewPlace, options: &NewOptions) -> Result<NewFile> {
     if let Some(yaml) = &place.yaml {
         return kept(place, &yaml.yaml)?.ok_or_else(|| {
@@ -34,8 +34,8 @@ pub(super) fn kept(place: &NewPlace, path: &str) -> Result<Option<NewFile>> {
     Ok(bytes.map(|bytes| NewFile { path, bytes, text: None, says, exists: true }))
 }
 
-/// Returns the YAML of the known system with this name, or else that of the known system with the GPU that `gpu`
-/// finds. Also returns the origin of the YAML in words.
+/// Returns the YAML of the known system `name`, or else of the known system that has the GPU returned by `gpu`. Also
+/// returns a note that says which of these systems was used.
 fn described<'s>(
     specs: &'s Specs,
     name: &str,

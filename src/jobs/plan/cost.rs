@@ -11,11 +11,11 @@ use crate::base::escape::quoted;
 use crate::gpu::rerun::{RerunOperation, RerunPoint};
 use crate::specs::Library;
 
-/// The maximum number of case filters per command; a collector compares each of its cases with each
-/// filter.
+/// The maximum number of `--case-filter` options in one command. A collector compares each of its cases with each
+/// filter, so that many filters are slow.
 const FILTERS: usize = 20;
 
-/// The content of `rules/collectors.yaml`.
+/// The settings of the collectors that measure tables, from `rules/collectors.yaml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Collectors {
@@ -25,7 +25,7 @@ pub(crate) struct Collectors {
     backends: Vec<String>,
     #[serde(default)]
     tables: BTreeMap<String, TableCollector>,
-    /// The name of the last overlay file that was read; `None` if all settings are the program's own.
+    /// The name of the user's settings file that was read last; `None` if only built-in settings were read.
     #[serde(skip)]
     pub overlay: Option<String>,
 }
@@ -34,9 +34,10 @@ pub(crate) struct Collectors {
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PointCost {
-    /// The number of times that the collector's benchmark runs a unit of calls, including warm-ups.
+    /// The number of times that the collector repeats a measurement, warm-ups included. Each repetition calls the
+    /// operation `copies` times.
     calls: f64,
-    /// The number of calls of the operation in one unit.
+    /// The number of calls of the operation in one repetition.
     copies: f64,
     /// Time per point outside the calls, in seconds.
     overhead_s: f64,
@@ -51,18 +52,19 @@ struct TableCollector {
     calls: Option<f64>,
     copies: Option<f64>,
     overhead_s: Option<f64>,
-    /// The collector's names of the operation; empty if the only name is the file stem without `_perf`.
+    /// The operation's names in the collector's command line. Empty if there is only one name: the table's file stem
+    /// without `_perf`.
     #[serde(default)]
     ops: Vec<String>,
     /// A script that measures the table; `None` for collect.py. In its path, `{backend}` is replaced by the backend.
     collector: Option<String>,
-    /// The text by which the collector names a case, with columns of the point in braces; `None` if cases cannot be
-    /// selected.
+    /// A pattern that matches one point in the collector's list of cases, such as `{m}, {n}, {k}`. Each name in braces
+    /// is a column. `None` if the collector cannot select single points.
     case: Option<String>,
 }
 
 impl Collectors {
-    /// Reads `rules/collectors.yaml`; a file of an overlay replaces the entries that it names.
+    /// Reads `rules/collectors.yaml`. A user's file of the same name replaces the entries that it contains.
     ///
     /// # Errors
     ///
@@ -96,7 +98,8 @@ impl Collectors {
         Some((seconds * 1000.0).round() / 1000.0)
     }
 
-    /// Returns true if the commands of a table select its points by their cases.
+    /// Returns true if the collector's commands can select single points of a table, instead of measuring all of its
+    /// points.
     pub(crate) fn selects_points(&self, table: &str) -> bool {
         self.tables.get(table).is_some_and(|own| own.collector.is_none() && own.case.is_some())
     }
@@ -135,7 +138,8 @@ impl Collectors {
     }
 }
 
-/// Fills a case's text with the cells of a point; `None` if the point lacks a column.
+/// Replaces each `{column}` in the pattern `case` by the point's cell of that column. Returns `None` if the point lacks
+/// a column.
 fn filled(case: &str, point: &RerunPoint) -> Option<String> {
     let mut text = String::new();
     let mut rest = case;

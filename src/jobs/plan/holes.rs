@@ -19,7 +19,8 @@ use crate::jobs::rows::{misfit, read_table};
 use crate::jobs::site::Site;
 use crate::jobs::validate::{self, JudgedData, ValidateOptions};
 
-/// A block of missing keys, as a finding describes it: the values of each key part.
+/// A block of missing keys, read from a finding. A key is in the block if each of its parts has one of the listed
+/// values.
 #[derive(Debug, Deserialize)]
 struct HoleValues {
     values: BTreeMap<String, Vec<Value>>,

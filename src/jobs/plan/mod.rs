@@ -39,8 +39,8 @@ impl RerunPlan {
         if self.list.points() == 0 { Exit::Inconclusive } else { Exit::Clean }
     }
 
-    /// Renders the plan: one line per operation with reasons and commands, then the notes and the
-    /// total.
+    /// Renders the plan for people: the tables with reasons and commands, then the notes, then the total number of
+    /// points and their measuring time.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for operation in &self.list.operations {
@@ -97,8 +97,8 @@ impl RerunPlan {
 ///
 /// # Errors
 ///
-/// Returns an error if there is no database, if the options name something unknown, or if a report
-/// is of another state.
+/// Returns an error if there is no database, if the options name something unknown, or if a report was made for another
+/// state of the database.
 pub fn run(options: &PlanOptions, progress: &dyn Progress) -> Result<RerunPlan> {
     let (about, site, wishes) = match &options.occasion.from {
         Some(path) => {
@@ -144,7 +144,8 @@ fn of_report(site: &Site, mut reported: Vec<ReportedRow>) -> Result<Vec<PlannedR
     Ok(reported.into_iter().filter_map(wish).collect())
 }
 
-/// Completes the plan. `overlay` is the overlay file that states the collector's commands, if there is one.
+/// Creates the rerun plan from the gathered points. Adds notes on the rows and points that were left out. `overlay` is
+/// the user's settings file, if the commands come from it.
 fn finish(mut about: String, gathered: GatheredPoints, overlay: Option<String>) -> RerunPlan {
     let mut notes = Vec::new();
     let has_commands = gathered.operations.iter().any(|o| !o.collect.is_empty());

@@ -88,8 +88,8 @@ pub(crate) fn read(path: &Path, only: &[String]) -> Result<Vec<ReportedRow>> {
     Ok(found.chain(report.measurements.into_iter().filter_map(of_measurement)).collect())
 }
 
-/// Returns the rows of a finding: all rows if the finding lists them, otherwise its examples.
-/// Examples from other tables, which findings on missing rows show, are left out.
+/// Returns the rows that a finding names: its examples, and the other rows in its list of row numbers. Examples from
+/// other tables, which findings on missing rows show, are left out.
 fn of_finding(finding: &ReportFinding) -> Vec<ReportedRow> {
     if finding.table.is_none() {
         return Vec::new();
@@ -126,7 +126,8 @@ fn reason(rule: &str, values: &BTreeMap<String, Value>) -> String {
     if shown.is_empty() { rule.to_owned() } else { format!("{rule} ({})", shown.join(", ")) }
 }
 
-/// Returns the row of a measured point whose ratio is outside rerun noise; `None` for any other point.
+/// Returns the row of a point that was measured again, if the new time differs from the recorded time by more than
+/// rerun noise. Otherwise returns `None`.
 fn of_measurement(measured: ReportMeasurement) -> Option<ReportedRow> {
     let ratio = measured.ratio.filter(|_| measured.verdict == "beyond")?;
     let ReportMeasurement { path, row, key, .. } = measured;

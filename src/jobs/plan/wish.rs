@@ -17,13 +17,15 @@ use crate::specs::Specs;
 /// A row to measure.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedRow {
-    /// The place in which the row should be measured.
+    /// The system, backend and version for which the row should be measured.
     pub place: Place,
-    /// The file that contains the row: the table itself, or another table that has the missing row.
+    /// The file that contains the row. If the key is missing in the table to measure, this is the file of another table
+    /// that has the key.
     pub file: TableFile,
     /// Index of the row in `file`, from 0.
     pub row: usize,
-    /// The row's key as the report shows it, to detect a changed table; may be empty.
+    /// The row's key as the report shows it. It serves to detect that the table changed after the report. Empty if the
+    /// report shows no key.
     pub key: BTreeMap<String, Value>,
     /// The reason to measure the row.
     pub reason: String,
@@ -36,8 +38,7 @@ pub(crate) struct GatheredPoints {
     pub operations: Vec<RerunOperation>,
     /// Number of rows that were left out because the loader serves another row with the same key.
     pub unserved: usize,
-    /// Number of points that were left out because their columns differ from the table's other
-    /// points.
+    /// Number of points that were left out because they do not have the same columns as the first point of their table.
     pub unlike: usize,
 }
 
@@ -54,7 +55,8 @@ struct Target {
     points: Vec<RerunPoint>,
     /// Path of the table; `None` if all rows come from other tables.
     path: Option<String>,
-    /// The whole sweep of the table. If rows come from several tables, this is the sweep of the largest one.
+    /// The number of all points of the table, and the time to measure all of them. If the rows come from several
+    /// tables, the table with the most points counts.
     sweep: Option<RerunSweep>,
 }
 
@@ -62,8 +64,8 @@ struct Target {
 ///
 /// # Errors
 ///
-/// Returns an error if a table cannot be read, or if a row differs from the report, which then
-/// describes another state.
+/// Returns an error if a table cannot be read, or if a row is not the one that the report shows. In the second case,
+/// the report was made for another state of the database.
 pub(crate) fn gather(
     wishes: Vec<PlannedRow>,
     source: &dyn Source,

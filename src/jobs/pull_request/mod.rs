@@ -19,18 +19,19 @@ use crate::database::source::{self, Commit, Source};
 use crate::database::state::{ReadState, State};
 use crate::traces::TraceSpecs;
 
-/// The two states of a pull request, with the settings by which they are judged. Facts that a state declares apply to
-/// that state alone.
+/// The two states of a pull request, with the settings by which they are judged. Facts about tables and systems that a
+/// state declares apply to that state alone.
 pub(crate) struct PullRequest {
     base: Box<dyn Source>,
     head: Box<dyn Source>,
     /// The settings at the tip of the base branch.
     pub settings: Settings,
-    /// The roots of both states in pairs, the main root first.
+    /// The roots of the database before and after the change, in pairs. A root is a folder with systems and tables. The
+    /// main root comes first.
     pub roots: Vec<Root>,
     /// The changes that the pull request makes to settings, which apply to later runs.
     pub settings_change: SettingsChange,
-    /// The specs of traces; `None` if files of traces cannot have changed.
+    /// The specs by which files of traces are checked; `None` if the pull request cannot have changed such a file.
     pub traces: Option<TraceSpecs>,
 }
 

@@ -10,7 +10,8 @@ use crate::database::source::{Entry, Source};
 use crate::database::state::{ReadState, State};
 use crate::specs::Specs;
 
-/// A root of the database before and after a change. Each of the two states has its own facts.
+/// One root of the database before and after a change. A root is a folder with systems and tables. Each of the two
+/// states has its own facts about tables and systems.
 pub(crate) struct Root {
     before: ReadState,
     after: ReadState,
@@ -53,12 +54,13 @@ impl Root {
         self.before.catalog.systems.is_empty() && self.after.catalog.systems.is_empty()
     }
 
-    /// Returns the facts of the head, with their origins.
+    /// Returns the facts about tables and systems that apply to the head. Each fact names its origin: a file of the
+    /// head, or the built-in rules.
     pub(crate) fn facts(&self) -> &[Fact] {
         &self.after.facts.origins
     }
 
-    /// Lists tables outside every root that the head adds or changes.
+    /// Lists the tables outside every database folder that the head adds or changes.
     pub(crate) fn outside(&self, base: &dyn Source, head: &dyn Source) -> Vec<String> {
         let before: BTreeMap<&str, _> =
             self.before.catalog.outside().map(|entry| (entry.path.as_str(), entry)).collect();

@@ -7,7 +7,8 @@ use crate::findings::Severity;
 use crate::gpu::judge::{Measured, PointVerdict, extremes, percent, size};
 use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel, Ring, SeriesName};
 
-/// The maximum number of slices for which each slice is drawn as its own series.
+/// The maximum number of slices that a chart shows as separate series. If there are more slices, all judged points are
+/// one series.
 const SLICES: usize = 6;
 
 /// Draws one chart per table with measured points.
@@ -64,8 +65,8 @@ fn figure(sample: &Sample, gpu: &str, number: usize) -> Option<ChartFigure> {
     })
 }
 
-/// Returns the points by series: first the judged points of each slice, then the points that are not judged. The label
-/// of a slice omits the words that all slices share.
+/// Returns the series of a chart with their points: the judged points of each slice, then the points that are not
+/// judged. The label of a series leaves out the words that the names of all slices contain.
 fn parts(sample: &Sample) -> Vec<(SeriesName, Vec<&Measured>)> {
     let judged: Vec<&Measured> = sample.points.iter().filter(|p| p.is_judged()).collect();
     let slices: BTreeSet<&str> = judged.iter().map(|p| p.point.slice.as_str()).collect();

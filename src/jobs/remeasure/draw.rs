@@ -70,7 +70,7 @@ pub struct RemeasureOptions {
     /// Write all replies to a file, as JSON lines, which `--replay` judges again.
     #[arg(long, value_name = "FILE", display_order = 101, help_heading = "Output")]
     pub log: Option<PathBuf>,
-    /// The folder of the collectors; `None` if the collectors do not measure.
+    /// The folder of the collectors; `None` if points are measured without collectors.
     #[arg(skip)]
     pub collectors: Option<PathBuf>,
 }
@@ -89,7 +89,7 @@ pub(super) struct Remeasurement<'a> {
     pub judged: usize,
     /// Number of points of all tables, control tables included.
     pub total: usize,
-    /// Paths of the selected tables without a point.
+    /// Paths of the selected tables without any point to measure.
     pub unmeasured: Vec<String>,
     /// Sentences about the measurement of power.
     pub notes: Vec<String>,
@@ -151,9 +151,9 @@ impl<'a> Remeasurement<'a> {
         system.is_some_and(|s| s.is_device(&about.name)) || about.name == file.place.system
     }
 
-    /// Returns the candidates for control tables, which reveal the card's own speed. A candidate belongs to the same
-    /// system as the judged tables, is not judged, and is the newest of its name and backend. Candidates with the name
-    /// of a judged table come first.
+    /// Returns the tables that can serve as control tables. Control tables show whether this GPU is generally faster or
+    /// slower than the GPU of the recorded times. They belong to the system of the judged tables, but are not judged.
+    /// Of several versions of a table, only the newest is returned. Tables with the name of a judged table come first.
     pub(super) fn controls(
         &self,
         judged: &[&'a TableFile],
@@ -196,7 +196,7 @@ impl<'a> Remeasurement<'a> {
         text.parse().map(Some).map_err(bad)
     }
 
-    /// Draws points of a table. The draw has no points if the device can measure none of its rows.
+    /// Draws points of a table. The result has no points if the device can measure none of the table's rows.
     pub(super) fn draw(
         &self,
         file: &TableFile,
@@ -239,7 +239,8 @@ impl<'a> Remeasurement<'a> {
         Ok(drawn)
     }
 
-    /// Returns sentences about the measurement of power: its duration, and the tables without a recorded power.
+    /// Returns one sentence about each drawn table: how long measuring power takes, or that no drawn row has a recorded
+    /// power. Returns nothing unless power is measured.
     pub(super) fn power(&self, drawn: &[Drawn]) -> Vec<String> {
         let timed = |w: &Work| f64::from(SAMPLES * w.runs) * w.copies as f64 / 1e3;
         let seconds = |p: &Point| 1.0 + p.work.as_ref().map_or(0.0, timed) * p.recorded_ms;
@@ -256,8 +257,8 @@ impl<'a> Remeasurement<'a> {
         drawn.iter().filter(|_| self.options.power).map(said).collect()
     }
 
-    /// Returns a sentence that compares the collector in a failed table's sidecar with the collector that measured
-    /// now; `None` without collectors.
+    /// Returns a sentence on a failed table that compares two collectors: the one that the table's sidecar names, and
+    /// the one that measured now. Returns `None` if no collector measured.
     pub(super) fn origin(&self, sample: &Sample) -> Option<String> {
         let folder = self.options.collectors.as_deref()?;
         let module = sample.points.iter().find_map(|p| p.point.call.as_ref())?.module.clone();

@@ -29,13 +29,13 @@ use crate::report::Report;
 /// The number of points of a control table.
 const CONTROL_POINTS: usize = 20;
 
-/// Measures a sample of points again. `each` receives the report on the tables so far, after each table
-/// except the last.
+/// Measures a sample of points again and returns the report. After each table except the last, calls `each` with the
+/// report on the tables measured so far.
 ///
 /// # Errors
 ///
-/// Returns an error if there is no database, if the device fails before a table is measured, or if it
-/// cannot measure a row of the selected tables, for example because it is another GPU. Also if `each` fails.
+/// Returns an error if there is no database, or if the device fails before a table is measured. Also returns an error
+/// if the device can measure no row of the selected tables, for example because it is another GPU, or if `each` fails.
 pub fn run(
     options: &RemeasureOptions,
     device: &mut dyn Device,
@@ -158,7 +158,7 @@ impl Remeasurement<'_> {
         }
     }
 
-    /// Draws points of the selected tables. Also returns the paths of tables without a point.
+    /// Draws points of the selected tables. Also returns the paths of the tables without any point to measure.
     fn drawn(
         &self,
         files: &[&TableFile],
@@ -198,8 +198,8 @@ impl Remeasurement<'_> {
         Ok((drawn, unmeasured))
     }
 
-    /// Draws points of control tables. Judged tables also serve as control tables of each other, so that only the
-    /// missing number of tables is drawn.
+    /// Draws points of control tables. Judged tables are control tables of each other, too. Therefore fewer additional
+    /// tables are drawn if more tables are judged.
     fn drawn_controls(
         &self,
         drawn: &[Drawn],
@@ -224,8 +224,8 @@ impl Remeasurement<'_> {
         Ok(controls.filter(|control| control.is_judged).take(missing).collect())
     }
 
-    /// Judges the measured tables except control tables. The card's offset for a table is estimated from all other
-    /// tables.
+    /// Judges the measured tables, except control tables. For each table, the general speed difference of this GPU is
+    /// estimated from all other measured tables.
     fn judged(&self, taken: &[MeasuredTable], about: &About) -> Vec<Sample> {
         let limits = &self.methods.recipes.judge;
         let middles: Vec<Option<Middle>> = taken.iter().map(|t| t.as_control(limits)).collect();

@@ -75,8 +75,8 @@ struct ConvertedFiles {
 }
 
 impl ConvertedFiles {
-    /// Adds the files to a change, unless another text table has the same target or the sidecar
-    /// cannot be updated.
+    /// Adds the new Parquet file to `change`, with the update of the sidecar and the removal of the text table. Refuses
+    /// the conversion if another text table has the same target file, or if the sidecar cannot be updated.
     fn add_to(self, change: &mut DiskChange) -> Result<Conversion, Refused> {
         let Self { conversion, table, text, target, bytes } = self;
         let refused = |why| Refused { path: conversion.path.clone(), why };
@@ -132,7 +132,8 @@ pub(crate) fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, 
     columns
 }
 
-/// Returns the bytes of an existing Parquet file if it has the same cells as the text.
+/// Checks that an existing Parquet file has the same cells as the text table, and returns the bytes of the Parquet
+/// file. Different cells are an error.
 fn checked(
     bytes: Vec<u8>,
     name: &str,
@@ -151,7 +152,7 @@ fn checked(
     Ok(bytes)
 }
 
-/// Compares columns with the cells of a text, row by row, and returns the number of rows.
+/// Checks that columns have the same cells as a text table, and returns the number of rows.
 fn same_cells(columns: &[(String, Column)], text: &[u8]) -> Result<usize, Reason> {
     let rows = columns.first().map_or(0, |(_, c)| c.len());
     let found = each_row(text, |row, cells| same_row(columns, rows, row, cells))?;
@@ -162,7 +163,7 @@ fn other_rows(rows: usize) -> Reason {
     format!("the {rows} rows of the new file would differ from its lines").into()
 }
 
-/// Compares row `row` of `rows` rows with the cells of a line of text.
+/// Checks that row `row` has the same cells as one line of a text table. `rows` is the total number of rows.
 fn same_row(
     columns: &[(String, Column)],
     rows: usize,

@@ -8,7 +8,7 @@ use crate::database::table::{TableFault, Torn};
 /// The reason why a table is not changed, as a text that follows the table's path.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
-    /// The bytes are unavailable.
+    /// The bytes of the table cannot be read.
     #[error("cannot be read: {0}")]
     Bytes(#[from] ReadError),
     /// The bytes are not a table.
@@ -32,22 +32,22 @@ pub enum RepairError {
     /// A formula of the table's spec fails.
     #[error("cannot be checked: {0}")]
     Formula(#[from] ExprError),
-    /// A column to ignore is read by the loader.
+    /// The user wants to ignore a column that the loader reads.
     #[error("{0} cannot be ignored, because its loader reads it")]
     Loaded(String),
     /// The cells of a column cannot be compared.
     #[error("its column {0} has a type that tables cannot have")]
     ColumnType(String),
-    /// Without a measured column, rows cannot be recognised as repeated measurements.
+    /// The table has no measured column, so that repeated measurements cannot be recognised.
     #[error("it has no measured column, so repeated measurements cannot be found")]
     NothingMeasured,
-    /// Rows cannot be removed from the text line by line.
+    /// No row can be removed from the text table, because its lines cannot be separated.
     #[error("its lines cannot be separated")]
     Lines,
     /// The existing Parquet file is not a table.
     #[error("{name} exists in the same folder, but {fault}")]
     BrokenTarget { name: String, fault: TableFault },
-    /// The existing Parquet file has other cells.
+    /// The existing Parquet file has other cells than the text table.
     #[error(
         "{0} exists in the same folder with other cells; decide which of the two is right, or merge \
          them"
@@ -67,7 +67,8 @@ pub enum SidecarError {
     /// The file is not a valid sidecar.
     #[error(transparent)]
     Invalid(#[from] Reason),
-    /// The value to replace is not in the sidecar's entry itself, for example because it is behind an alias.
+    /// The row count or digest is not stated in the table's own entry of the sidecar, for example because of a YAML
+    /// alias.
     #[error("its rows or sha256 are behind an alias")]
     Elsewhere,
     /// Replacing the row count or digest would also change another value.

@@ -17,8 +17,8 @@ pub(super) fn compared_columns<'a>(
     table.columns().filter(|(name, _)| measured_unit(name).is_none() && !ignored(name)).collect()
 }
 
-/// Groups the rows that agree in all of `columns`. Groups are in the order of their first rows. Only rows for which
-/// `counts` is true are grouped.
+/// Groups the rows that have equal cells in all of `columns`. Groups are ordered by their first rows. Rows for which
+/// `counts` returns false are left out.
 pub(super) fn groups(
     table: &Table,
     columns: &[(&str, &Column)],

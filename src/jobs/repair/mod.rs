@@ -65,7 +65,7 @@ fn refusals(refused: &[Refused]) -> String {
     refused.iter().map(|Refused { path, why }| format!("{path}: not changed: {why}\n")).collect()
 }
 
-/// Files to write, and files to remove after all others are written.
+/// Changes to make on disk: files to write, and files to remove afterwards.
 #[derive(Debug)]
 struct DiskChange {
     tree: TreeFiles,
@@ -85,8 +85,8 @@ impl DiskChange {
         Self { tree, files: Vec::new(), sidecars: BTreeMap::new(), gone: Vec::new(), folders }
     }
 
-    /// Updates the row count and digest in the sidecar of a table for the table's new file. Does nothing without a
-    /// sidecar.
+    /// Updates the row count and digest of a table in its sidecar. `now` is the new content of the table's file. Does
+    /// nothing if there is no sidecar.
     fn restate(&mut self, file: &Path, now: &TableContent<'_>) -> Result<(), SidecarError> {
         let path = file.with_file_name("collection_meta.yaml");
         let text = match self.sidecars.get(&path) {
@@ -124,8 +124,8 @@ fn open(options: &RepairOptions) -> Result<(Site, TreeFiles)> {
     Ok((site, tree))
 }
 
-/// Applies `work` to the selected tables for which `fit` is true, in parallel; results are in the
-/// catalog's order.
+/// Applies `work` in parallel to the selected tables for which `fit` returns true. The results are in the order of the
+/// catalog.
 fn map<R: Send>(
     site: &Site,
     fit: impl Fn(&TableFile) -> bool,

@@ -33,8 +33,8 @@ struct StatedTable {
     sha256: Option<Spanned<String>>,
 }
 
-/// Replaces the row count and digest of a table in a sidecar's text; comments and all other values
-/// stay. Returns `None` if the sidecar states neither, or if both are correct.
+/// Replaces the row count and digest of a table in a sidecar's text. Comments and all other values stay. Returns `None`
+/// if nothing must be replaced.
 ///
 /// # Errors
 ///

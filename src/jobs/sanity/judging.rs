@@ -29,11 +29,11 @@ pub(super) struct JudgingContext<'a> {
     pub rules: &'a [Arc<Rule>],
     /// The start of the run.
     pub start: Instant,
-    /// True if the contents of changed tables are read for an audit.
+    /// True if the report includes an audit: the contents of each changed table before and after.
     pub audits: bool,
 }
 
-/// The result of judging all roots.
+/// The result of judging all roots of a database, before and after a change.
 #[derive(Default)]
 pub(super) struct JudgedChange {
     /// The findings on the head and on the change.
@@ -117,8 +117,8 @@ impl JudgedChange {
     }
 }
 
-/// Returns the rows of the base that had an impossible key or latency, by table path. These are the rows of errors
-/// that the head no longer has. The removal of such rows is not a loss.
+/// Returns the rows of the base with an impossible key or latency, by table path. The head no longer has these errors.
+/// The removal of such rows is not a loss.
 fn impossible_rows<'f>(
     rules: &[Arc<Rule>],
     repaired: &'f [Repaired],

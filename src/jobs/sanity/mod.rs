@@ -52,10 +52,11 @@ pub struct SanityOptions {
     /// The maximum number of charts.
     #[arg(skip)]
     pub most_charts: usize,
-    /// True if the report shows the stages of the change, which include the reach of the changed rows.
+    /// True if the report contains the stages: groups of rules with a status. One stage says whether queries can read
+    /// the changed rows.
     #[arg(skip)]
     pub stages: bool,
-    /// True if the contents of changed tables are read for an audit.
+    /// True if the report includes an audit: the contents of each changed table before and after.
     #[arg(skip)]
     pub audit: bool,
 }
@@ -147,7 +148,8 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     Ok((report, figures))
 }
 
-/// Adds the findings on predictions, then applies waivers and the baseline. Returns the findings and their counts.
+/// Adds the findings on predictions to all other findings, then applies waivers and the baseline. Returns the findings
+/// and their numbers by severity.
 fn settled(
     found: Vec<Finding>,
     predicted: &mut PullRequestPredictions,
@@ -176,8 +178,8 @@ fn locate_lines(
     }
 }
 
-/// Draws at most `most` charts of the changed tables of all roots, and adds the charts of traces. The chart of the
-/// table and slice `first` comes first.
+/// Draws charts of the changed tables of all roots, then appends the charts of traces. There are at most `most` charts
+/// in total. The chart of the table and slice in `first` comes first.
 fn drawn(
     roots: &[Root],
     diff: &Diff,

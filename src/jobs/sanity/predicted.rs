@@ -56,7 +56,8 @@ impl PullRequestPredictions {
         Ok(Self { section: Some(section(&impact)), findings, impact: Some(impact) })
     }
 
-    /// Adds the findings to the sink, and adds the effect on predicted step times to each finding on a table.
+    /// Adds the findings on predictions to `sink`. Every finding on a table then also states how the table changes
+    /// predicted step times.
     pub(crate) fn enter(&mut self, sink: &mut Sink) {
         sink.extend(std::mem::take(&mut self.findings));
         if let Some(impact) = &self.impact {

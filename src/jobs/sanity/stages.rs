@@ -14,7 +14,7 @@ use crate::jobs::pull_request::Root;
 use crate::report::below_data;
 use crate::report::stages::{ChangedReach, StageInput, StageSpecs};
 
-/// Returns the input of the stages: their rules, and the reach of the changed tables.
+/// Returns the data for the report by stages: the rules of each stage, and which changed rows queries can read.
 ///
 /// # Errors
 ///
@@ -38,8 +38,8 @@ pub(super) fn input(
     Ok(StageInput { specs, reach })
 }
 
-/// Sums up the reach of the changed tables. If no table changed, but a file of a system, a file of facts or a sidecar,
-/// all tables count as changed.
+/// Determines whether queries can read the rows of the changed tables. If only a system's file, a file of facts or a
+/// sidecar changed, all tables count as changed.
 fn changed(head: State<'_>, diff: &Diff) -> ChangedReach {
     let decides = |f: &FileDiff| matches!(f.role, Role::System | Role::Facts | Role::Sidecar);
     let mut reach = ChangedReach::default();

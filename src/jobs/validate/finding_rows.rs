@@ -13,7 +13,7 @@ use crate::database::table::Table;
 use crate::database::table::{inert, shown, shown_cell, write_cell};
 use crate::findings::Finding;
 
-/// The name of the file that lists all findings, each with the file of its rows.
+/// The name of the CSV file that lists all findings. Each line names the file with the rows of one finding.
 const INDEX: &str = "findings.csv";
 
 /// Writes the rows of each finding that is neither waived nor in the baseline to a file in

@@ -11,7 +11,7 @@ use crate::findings::Finding;
 use crate::report::AbsentFiles;
 use crate::report::health::JudgedPlaces;
 
-/// The result of judging all roots.
+/// The result of judging all roots of a database.
 #[derive(Default)]
 pub(super) struct JudgedDatabase {
     pub tables: u64,
@@ -24,7 +24,7 @@ pub(super) struct JudgedDatabase {
 }
 
 impl JudgedDatabase {
-    /// Judges the selected part of a root, and adds the result.
+    /// Judges the selected tables of one root, and adds the findings and the numbers of rows and files to this result.
     pub(crate) fn judge(
         &mut self,
         state: State<'_>,

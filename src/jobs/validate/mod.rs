@@ -32,7 +32,7 @@ use crate::report::chart::{ChartFigure, curves};
 use crate::report::{Predictions, Report};
 use crate::specs::Specs;
 
-/// The maximum number of drawn tables. Tables with the most urgent findings are drawn first.
+/// The maximum number of tables that are drawn as charts. Tables with the most urgent findings are drawn first.
 const CURVES: usize = 6;
 
 /// The options of `validate`.
@@ -56,7 +56,7 @@ pub struct ValidateOptions {
     /// A collector's log directory; keys that it recorded as failed are not reported as missing.
     #[arg(long, value_name = "DIR", help_heading = "What to judge")]
     pub ledger: Option<PathBuf>,
-    /// The planner that loads the tables and plans the models; `None` asks nobody.
+    /// The planner that loads the tables and predicts the models; `None` if no planner is asked.
     #[arg(skip)]
     pub planner: Option<PlannerOptions>,
     #[command(flatten)]
@@ -70,7 +70,7 @@ pub struct ValidateOptions {
     /// Write all rows of each finding to a folder as CSV: one file per finding, and findings.csv.
     #[arg(long = "rows", value_name = "DIR", display_order = 103, help_heading = "Output")]
     pub rows_dir: Option<PathBuf>,
-    /// True if tables with findings are drawn.
+    /// True if tables with findings are drawn as charts.
     #[arg(skip)]
     pub curves: bool,
 }
@@ -112,7 +112,8 @@ impl ValidateOptions {
         settings.rules.choose(&self.rules.only, &self.rules.skip, &is_asked)
     }
 
-    /// Returns true if all rules judge the whole database. Only such a run can decide that a waiver is unused.
+    /// Returns true if these options run all rules on the whole database. Only such a run can decide that a waiver is
+    /// unused.
     fn are_all(&self) -> bool {
         let has_all_rules = self.rules.only.is_empty() && self.rules.skip.is_empty();
         self.since.is_none() && has_all_rules && self.selection.is_all()
@@ -129,7 +130,7 @@ pub fn run(options: &ValidateOptions, progress: &dyn Progress) -> Result<Report>
     drawn(options, progress).map(|(report, _)| report)
 }
 
-/// Judges a database and, if the options ask for it, draws tables with findings.
+/// Judges a database. If the options ask for charts, also draws the tables with findings.
 ///
 /// # Errors
 ///
@@ -245,8 +246,8 @@ pub(crate) fn judged_source<R>(
     Ok((report, seen))
 }
 
-/// Asks the planner about the selected versions. Adds to `found` all findings about versions, and the findings about
-/// selected tables.
+/// Asks the planner about the selected versions and returns the predictions. Adds to `found` the findings about
+/// versions, and the findings about selected tables.
 fn asked(
     planner: &PlannerOptions,
     (selection, selected): (&Selection, &Selected),
@@ -268,7 +269,8 @@ fn asked(
     Ok(section(&impact))
 }
 
-/// Refuses to apply a ledger to several systems, since a ledger does not state the machine on which it was written.
+/// Refuses to apply a collector's log (the ledger) to several systems, since the log does not state on which machine it
+/// was written.
 fn refuse_several_machines(roots: &[&Catalog], selected: &[Selected]) -> Result<()> {
     let each = roots.iter().zip(selected);
     let machines: usize = each
@@ -307,7 +309,8 @@ fn selected<'a>(
     }
 }
 
-/// Lists tables outside every root, if the whole source is judged.
+/// Lists the tables outside every database folder. If `changed` is given, lists only changed tables. Returns an empty
+/// list if only a part of the database is selected.
 fn outside(main: &Catalog, options: &ValidateOptions, changed: Option<&[String]>) -> Vec<String> {
     if !options.selection.is_all() {
         return Vec::new();

@@ -67,8 +67,8 @@ pub fn run(options: &RepairOptions, policy: Policy) -> Result<DedupePlan> {
     Ok(DedupePlan { tables, plans, refused, policy, change })
 }
 
-/// Adds the rewritten file of a plan to a change, with the updated sidecar. Refuses the table if its sidecar cannot be
-/// updated.
+/// Adds the new bytes of a table's file to `change`, with the update of the sidecar. Refuses the table if the sidecar
+/// cannot be updated.
 fn add_to(
     change: &mut DiskChange,
     (plan, rewrite): (TablePlan, Option<Rewrite>),
@@ -90,7 +90,8 @@ impl DedupePlan {
         self.plans.iter().map(|p| p.dropped.len()).sum()
     }
 
-    /// Returns the exit code: findings if disagreeing copies were kept or a table was refused.
+    /// Returns the exit code: findings if a table was refused, or if copies of a measurement were kept although their
+    /// latencies disagree.
     pub fn exit(&self) -> Exit {
         let kept = !self.policy.disagreeing && self.plans.iter().any(|p| p.disagreeing > 0);
         if self.tables == 0 {
@@ -124,7 +125,7 @@ impl DedupePlan {
         self.change.make(Some((ledger, lines.as_bytes())))
     }
 
-    /// Renders the plan for people; `ledger` is the record if the rows were removed.
+    /// Renders the plan for people. `ledger` is the file that lists the removed rows; `None` if no rows were removed.
     pub fn text(&self, ledger: Option<&Path>) -> String {
         let mut out = refusals(&self.refused);
         self.plans.iter().for_each(|plan| out += &self.plan_text(plan));

@@ -61,7 +61,8 @@ impl KeptCopy {
     }
 }
 
-/// Orders two rows by the first latency that differs, then by file order.
+/// Orders two rows by latency. The first latency column in which the rows differ decides. Rows with equal latencies
+/// stay in file order.
 fn by_latency(a: usize, b: usize, latencies: &[&Vals<'_, f64>]) -> Ordering {
     let orders = latencies.iter().map(|values| values.get(a).total_cmp(&values.get(b)));
     orders.fold(Ordering::Equal, Ordering::then).then(a.cmp(&b))
@@ -100,15 +101,16 @@ pub struct TablePlan {
     pub disagreeing: usize,
     /// Largest ratio of slowest to fastest latency among disagreeing copies.
     pub worst: f64,
-    /// Keys for which the loader serves another latency after the change. An entry has the row that is served
-    /// afterwards, and the first latency that differs, before and after the change, in ms.
+    /// Keys for which the loader serves another latency after the change. Each entry has three fields: the index of the
+    /// row that is served after the change, the latency before the change, and the latency after the change. Latencies
+    /// are in ms.
     pub served: Vec<(usize, f64, f64)>,
-    /// Number of keys that still have several measurements after the change. These rows differ in a column that is not
-    /// part of the key.
+    /// Number of keys that still have several rows after the change. The rows of such a key differ in a column outside
+    /// the key.
     pub remaining: usize,
-    /// Columns in which the remaining measurements of a key differ.
+    /// Columns outside the key in which the remaining rows of a key differ.
     pub differs: Vec<String>,
-    /// The row that the loader serves for a repeated key.
+    /// Which row the loader serves if several rows have the same key.
     pub loader: Serves,
 }
 
@@ -130,8 +132,8 @@ impl TablePlan {
 /// The path and new bytes of a file.
 pub(super) type Rewrite = (PathBuf, Vec<u8>);
 
-/// Plans the removal of copies from a table and makes its new bytes; `None` if there is nothing to
-/// report. Calls `seen` with the decoded table.
+/// Plans the removal of copies from a table. Also returns the new bytes of the file if rows are removed. Returns `None`
+/// if the table has neither copies nor repeated keys. Calls `seen` with the decoded table.
 pub(super) fn plan(
     site: &Site,
     file: &TableFile,
@@ -187,7 +189,8 @@ pub(super) fn plan(
 
 impl TablePlan {
     /// Marks all copies of a measurement for removal except the one that the policy keeps. Disagreeing copies stay
-    /// unless the policy removes them. `noise` returns the largest ratio between reruns of a given latency.
+    /// unless the policy removes them. `noise` returns the usual maximum ratio between repeated measurements of a
+    /// latency, which is given in ms.
     fn drop_copies(
         &mut self,
         table: &Table,
@@ -223,8 +226,8 @@ impl TablePlan {
         }
     }
 
-    /// Records the keys whose served latency the removal changes, and the keys that still have several measurements.
-    /// `others` are the columns that distinguish measurements.
+    /// Records the keys for which the loader serves another latency after the removal. Also counts the keys that still
+    /// have several rows. `others` are the columns in which the rows of a key can differ.
     fn serve(
         &mut self,
         competing: &[KeyRows],

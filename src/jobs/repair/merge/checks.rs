@@ -10,8 +10,8 @@ use crate::database::table::Column;
 use crate::jobs::repair::measurements::compared_columns;
 use crate::specs::{Unit, measured_unit};
 
-/// Refuses the run if a row has no latency. Only rows for which `counts` is true are checked; `zero` is true if a
-/// latency of zero is allowed.
+/// Refuses the merge if a row of the run has no latency. Rows for which `counts` returns false are not checked. If
+/// `zero` is true, a latency of zero is allowed.
 pub(super) fn check_times(
     rows: &StackRows<'_>,
     zero: bool,
@@ -30,7 +30,7 @@ pub(super) fn check_times(
     Ok(())
 }
 
-/// Refuses to replace a row by a row that lacks one of its measurements.
+/// Refuses the merge if a new row lacks a measured value, such as power, that the replaced row has.
 pub(super) fn check_losses(rows: &StackRows<'_>) -> Result<(), MergeFailure> {
     let measured = rows.stack.table.columns().filter(|(name, _)| measured_unit(name).is_some());
     for (name, column) in measured {
@@ -66,8 +66,8 @@ pub(super) fn check_new(rows: &StackRows<'_>, options: &MergeOptions) -> Result<
     }
 }
 
-/// Refuses new measurements whose key the table has already with another value in a column outside the key, such as
-/// another kernel.
+/// Refuses the merge if the table already has the key of a new row, but with another value in a column outside the key,
+/// such as another kernel.
 pub(super) fn check_conflicts(rows: &StackRows<'_>, ignore: &[String]) -> Result<(), MergeFailure> {
     let added: BTreeSet<usize> = rows.of(MergeEffect::Added).map(|g| g.winner).collect();
     let mut pairs: Vec<(usize, usize)> = Vec::new();

@@ -11,7 +11,7 @@ use crate::base::error::Reason;
 use crate::base::yaml;
 use crate::jobs::repair::SidecarError;
 
-/// A merge as a sidecar records it.
+/// An entry in a sidecar that records one merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MergeEvent {
     /// The table's file stem.
@@ -26,7 +26,8 @@ pub(super) struct MergeEvent {
     pub(super) complete: bool,
     /// Digest of the merged keys.
     pub(super) keys: String,
-    /// The collector's commit and digest from the run's own sidecar; `None` if the run has no sidecar with both.
+    /// The collector's commit and digest, from the sidecar beside the files of the run. `None` unless this sidecar
+    /// states both values.
     pub(super) collector: Option<(String, String)>,
 }
 

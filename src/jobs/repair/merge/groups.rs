@@ -13,21 +13,23 @@ use crate::jobs::rows::{LoadedRows, key_text};
 pub(super) enum MergeEffect {
     /// The run's row replaces the table's row.
     Replaced,
-    /// The table does not have the measurement yet.
+    /// The run's row is added, because the table does not have the measurement yet.
     Added,
     /// The table's row stays, because the policy selects it or because the run's row is equal.
     Kept,
 }
 
-/// A group of measurements of the same kind: rows that agree in every column that is neither
-/// measured nor an origin.
+/// A group of rows that measure the same point. The rows agree in every column except measured columns, ignored
+/// columns, and the columns framework, version and device.
 #[derive(Debug)]
 pub(super) struct MeasurementGroup {
-    /// Rows of the table in the group, as indices in the stack.
+    /// The table's rows that belong to this group, as row indices of the stack. In the stack, the run's rows follow the
+    /// table's rows.
     pub(super) own: Vec<usize>,
-    /// Rows of the run in the group, as indices in the stack; at least one.
+    /// The run's rows that belong to this group, as row indices of the stack; at least one. In the stack, the run's
+    /// rows follow the table's rows.
     pub(super) run: Vec<usize>,
-    /// The row of the group that the policy selects.
+    /// Index in the stack of the row that stays after the merge. The policy selects this row of the group.
     pub(super) winner: usize,
     pub(super) effect: MergeEffect,
 }
@@ -36,7 +38,7 @@ pub(super) struct MeasurementGroup {
 pub(super) struct StackRows<'a> {
     pub(super) stack: &'a Stack,
     pub(super) loaded: LoadedRows<'a>,
-    /// The groups with measurements of the run, in the order of the run's rows.
+    /// The groups that contain at least one row of the run, in the order of the run's rows.
     pub(super) groups: Vec<MeasurementGroup>,
 }
 
@@ -54,7 +56,8 @@ impl StackRows<'_> {
         key_text(self.loaded.keys.show(row))
     }
 
-    /// Groups the measurements. Rows for which `counts` is false are ignored.
+    /// Groups the rows of the table and the run that measure the same point, and selects the row that stays in each
+    /// group. Rows for which `counts` returns false are ignored.
     pub(super) fn group(
         &mut self,
         ignore: &[String],

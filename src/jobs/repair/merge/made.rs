@@ -39,7 +39,7 @@ pub(super) struct MergedRow {
     pub(super) at: usize,
     /// The rows of the table that the row replaces.
     pub(super) own: Vec<usize>,
-    /// The latency in ms that the loader served for the table's replaced rows; `None` for an added row.
+    /// The latency in ms that the loader served for the replaced rows before the merge; `None` for an added row.
     pub(super) before: Option<f64>,
     /// The latency of the new row in ms.
     pub(super) after: f64,

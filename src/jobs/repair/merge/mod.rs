@@ -81,8 +81,8 @@ pub fn run(options: &MergeOptions) -> Result<Merge> {
     Ok(Merge { tree, options: options.clone(), run, outcome })
 }
 
-/// Returns the table that the options name, as a file of a database. The file's path states the table's name and
-/// place.
+/// Returns the table that the options name, as a file of a database. The table's name, system, backend and version come
+/// from the file's path.
 fn table_file(options: &MergeOptions, specs: &Specs) -> Result<TableFile> {
     let file = loose_table(&options.table, specs).filter(|file| file.format == Format::Parquet);
     file.ok_or_else(|| {
@@ -93,7 +93,8 @@ fn table_file(options: &MergeOptions, specs: &Specs) -> Result<TableFile> {
     })
 }
 
-/// Reads the table's bytes and rows; empty bytes and `None` if the table does not exist yet.
+/// Reads the bytes and rows of the table that receives the merge. If this table does not exist yet, the bytes are empty
+/// and the rows are `None`.
 fn own_rows(
     tree: &TreeFiles,
     options: &MergeOptions,

@@ -96,7 +96,7 @@ pub(super) enum MergeFailure {
 }
 
 impl MergeFailure {
-    /// Wraps the reason of a refusal.
+    /// Creates a refusal with the reason `why`.
     pub(super) fn refused(why: impl fmt::Display) -> Self {
         Self::Refused(why.to_string())
     }

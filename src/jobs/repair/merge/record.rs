@@ -57,12 +57,13 @@ pub(super) fn digest_of_keys(rows: &StackRows<'_>, merged: &MergedTable) -> Stri
     sha256(keys.into_iter().collect::<Vec<_>>().join("\n").as_bytes())
 }
 
-/// Checks that a new record does not replace another one. The same record may exist, if its merge was interrupted.
+/// Checks that writing `record` does not overwrite another record. A file with the same content may exist, because an
+/// interrupted merge wrote it.
 ///
 /// # Errors
 ///
-/// Returns an error if the file has other content, which may be the only record of an earlier merge, or if it cannot
-/// be read.
+/// Returns an error if the file has other content, which may be the only record of an earlier merge, or if it cannot be
+/// read.
 pub(super) fn check_free(path: &Path, record: &[u8]) -> Result<()> {
     match read(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -78,7 +79,8 @@ pub(super) fn check_free(path: &Path, record: &[u8]) -> Result<()> {
     }
 }
 
-/// Returns the collector's commit and digest from the sidecar beside a run's file; `None` if it does not state both.
+/// Returns the collector's commit and digest from the sidecar beside a run's file. Returns `None` unless the sidecar
+/// states both values.
 pub(super) fn collector(file: &Path, table: &str) -> Option<(String, String)> {
     let text = read_text(&file.with_file_name("collection_meta.yaml")).ok()?;
     let meta = Meta::parse(&text).ok()?;

@@ -98,16 +98,16 @@ fn shard_of(path: &str) -> Option<(usize, Option<usize>)> {
     Some((shard, total.and_then(number).map(|(total, _)| total)))
 }
 
-/// Parses the number at the start of a text, after an optional separator. Also returns the rest; `None` if there is
-/// no number.
+/// Parses the number at the start of a text, after an optional separator such as `-`. Returns the number and the
+/// remaining text. Returns `None` if there is no number.
 fn number(text: &str) -> Option<(usize, &str)> {
     let text = text.strip_prefix(['-', '_', '.', '=']).unwrap_or(text);
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 
-/// Describes the missing shards: gaps in the shard numbers, and numbers up to the total. The total is `of`, or else
-/// the one in the file names. Returns `None` if no shards are missing.
+/// Describes the missing shards of a run, which leave gaps in the shard numbers. `of` is the total number of shards; if
+/// it is `None`, the total in the file names is used. Returns `None` if no shards are missing.
 pub(super) fn lost(files: &[RunFile], of: Option<usize>) -> Option<String> {
     let numbered: BTreeMap<usize, Option<usize>> = files.iter().filter_map(|f| f.shard).collect();
     let of = of.or_else(|| numbered.values().flatten().max().copied());

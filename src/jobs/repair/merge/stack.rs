@@ -27,8 +27,8 @@ pub(super) struct Stack {
 }
 
 impl Stack {
-    /// Reads a run and stacks it below the table's rows. With `incomplete`, empty files are left
-    /// out. Returns `None` if there are no rows at all.
+    /// Reads the files of a run and appends their rows to the rows of the table. If `incomplete` is true, files without
+    /// rows are skipped. Returns `None` if neither the table nor the run has rows.
     pub(super) fn read(
         file: &TableFile,
         own: Option<Table>,

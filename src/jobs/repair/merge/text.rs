@@ -79,8 +79,8 @@ fn ratios(rows: &StackRows<'_>, replaced: &[MergedRow]) -> Vec<String> {
     lines
 }
 
-/// Returns one line per device, framework or version of the table that the merge replaces by
-/// another.
+/// Returns one line per changed device, framework or version, such as `version: 0.1 → 0.2`. The first value is the
+/// table's, the second is the run's.
 fn changed_origins(rows: &StackRows<'_>, replaced: &[MergedRow]) -> Vec<String> {
     let mut changed = BTreeSet::new();
     for name in ORIGIN {
