@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::error::{Error, Result};
 use crate::specs::{Library, SpecFile};
 
-/// The number of checked items of each kind, such as tables, by the kind's name.
+/// The number of checked items of each kind, such as 12 for `tables`.
 pub(crate) type Checked = Vec<(&'static str, u64)>;
 
 /// A stage's id.
@@ -50,11 +50,11 @@ pub(crate) struct StageSpecs {
 #[derive(Debug, Default)]
 pub(crate) struct StageInput {
     pub specs: StageSpecs,
-    /// The changed tables, and whether queries reach their rows.
+    /// Whether queries reach the rows of the changed tables.
     pub reach: ChangedReach,
 }
 
-/// The changed tables, and whether queries reach their rows.
+/// The number of changed tables, and the changed tables whose rows no query reaches.
 #[derive(Debug, Default)]
 pub(crate) struct ChangedReach {
     /// The number of checked tables, the number of their rows, and the number of their served keys.

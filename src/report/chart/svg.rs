@@ -55,7 +55,7 @@ pub fn svg(figure: &ChartFigure) -> Result<String> {
     Ok(sized(&drawn, height, &said).replacen("</svg>", &end, 1))
 }
 
-/// Draws the title, the lines `said` of the subtitle, and below them the panels.
+/// Draws a chart on a picture: the title, the subtitle, whose lines are `said`, and the panels.
 fn paint<'a>(
     figure: &ChartFigure,
     said: &[String],
@@ -86,7 +86,7 @@ fn paint<'a>(
     root.present()
 }
 
-/// The state while the panels of a figure are drawn onto a picture.
+/// The data for drawing the panels of a chart below each other.
 struct Painter<'f, 'a> {
     figure: &'f ChartFigure,
     root: &'f Area<'a>,

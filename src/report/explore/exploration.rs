@@ -12,7 +12,7 @@ use crate::report::chart::ChartSpec;
 use crate::specs::system::System;
 use crate::specs::{Lookups, TableSpec};
 
-/// The relation of a side's table to the table of the page.
+/// The kind of a side of the page. A side is a table whose rows the page shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SideKind {

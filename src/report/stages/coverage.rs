@@ -46,8 +46,8 @@ impl Coverage {
     }
 }
 
-/// Counts the changed tables, files and rows. This is the coverage of the stages for artifact
-/// integrity and numerical sanity.
+/// Returns the coverage of the stages for artifact integrity and for numerical sanity: the numbers of changed tables,
+/// files and rows.
 fn values(report: &Report) -> Coverage {
     let checked = vec![("tables", report.tables), ("files", report.files), ("rows", report.rows)];
     Coverage { checked, ..Coverage::default() }

@@ -40,7 +40,7 @@ struct StageView<'a> {
     asks: &'a str,
     #[schemars(extend("enum" = STATUSES))]
     status: &'static str,
-    /// The number of checked items of each kind, such as tables, by the kind's name.
+    /// The number of checked items of each kind, such as 12 for `tables`.
     #[serde(serialize_with = "as_map")]
     #[schemars(with = "std::collections::BTreeMap<String, u64>")]
     checked: &'a Checked,
