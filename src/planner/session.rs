@@ -73,7 +73,8 @@ fn after_colon(words: &str) -> String {
 }
 
 impl RunnerSession {
-    /// Starts the runner in a Python interpreter, isolated from the caller's environment and in an empty folder.
+    /// Starts the runner as a process of the given Python interpreter. The process runs in an empty folder and inherits
+    /// only few of the caller's environment variables.
     pub(crate) fn start(python: &Path) -> Result<Self, SessionFailure> {
         let folder = PythonFolder::new().map_err(SessionFailure::Start)?;
         let log =
@@ -87,7 +88,7 @@ impl RunnerSession {
         Ok(Self { child, folder })
     }
 
-    /// Sends a request and waits for the reply. Lines of the process that are not a reply are skipped.
+    /// Sends a request and waits for the reply. Output lines of the process that are not a reply are skipped.
     ///
     /// # Errors
     ///

@@ -89,7 +89,7 @@ pub(super) fn share_loads(asked: &mut [AskedVersion]) {
     }
 }
 
-/// Lists the files that are not tables and differ between two states, except those named in [`RESOLVED`].
+/// Lists the changed files that are not tables. Files named in [`RESOLVED`] are left out.
 pub(super) fn changed_others(trees: &[PlannerTree<'_>]) -> Vec<String> {
     let [before, after] = trees else { return Vec::new() };
     let [then, now] = [before, after].map(|tree| tree.others().collect::<BTreeMap<_, _>>());

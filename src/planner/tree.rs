@@ -64,7 +64,7 @@ impl<'a> PlannerTree<'a> {
         Ok(tree)
     }
 
-    /// Writes the tables of those `systems` whose tables were not written yet.
+    /// Writes the tables of `systems` to the temporary folder, unless they were already written.
     ///
     /// # Errors
     ///

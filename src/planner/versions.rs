@@ -168,7 +168,7 @@ pub(super) fn choose(
 /// name the version.
 type VersionCandidate = (PlannedVersion, Slot, bool);
 
-/// A version that is not asked about, with the reason.
+/// A version that the planner is not asked about, with the reason.
 type VersionLeftOut = (PlannedVersion, String);
 
 /// Lists the versions that the planner may be asked about, and the versions that are left out, each with the reason.

@@ -15,7 +15,7 @@ pub(crate) struct TableWeights(HashMap<String, TableWeight>);
 
 #[derive(Default)]
 struct TableWeight {
-    /// The change of the step's time that the table causes, in ms.
+    /// The change of a step's time that the table causes, in ms. The step is named in `step`.
     ms: f64,
     /// The change of the step's time that the table causes, divided by the step's time before the change.
     relative: f64,

@@ -72,7 +72,7 @@ impl JudgedPlaces {
 }
 
 impl HealthMap {
-    /// Builds the map of a run.
+    /// Builds the health map from the judged tables and the findings of a run.
     pub(crate) fn new(judged: &JudgedPlaces, findings: &[Finding]) -> Self {
         let mut cells: BTreeMap<&str, BTreeMap<&str, HealthCell>> = BTreeMap::new();
         for (table, systems) in &judged.0 {
@@ -160,7 +160,7 @@ impl HealthRow {
 }
 
 impl HealthCell {
-    /// Adds up the findings of cells.
+    /// Adds up the numbers of findings of several cells.
     fn sum<'a>(cells: impl Iterator<Item = &'a Self>) -> Self {
         let mut sum = Self::default();
         for cell in cells {

@@ -13,22 +13,22 @@ pub(crate) type Checked = Vec<(&'static str, u64)>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum StageId {
-    /// Checks files, schemas, identities and sidecars.
+    /// The stage that checks files, schemas, identities and sidecars.
     ArtifactIntegrity,
-    /// Checks measured values.
+    /// The stage that checks measured values.
     NumericalSanity,
-    /// Checks whether queries reach the changed rows.
+    /// The stage that checks whether queries reach the changed rows.
     ProductionReachability,
-    /// Checks predicted step times.
+    /// The stage that checks predicted step times.
     BehaviourAndParity,
 }
 
-/// A stage of `rules/stages.yaml`.
+/// A stage, as declared in `rules/stages.yaml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StageSpec {
     pub id: StageId,
-    /// The title in reports.
+    /// The stage's title in reports.
     pub title: String,
     /// The question that the stage answers, as shown in reports.
     pub asks: String,

@@ -35,7 +35,7 @@ pub struct KindTable {
 /// A row of a summary table. Its texts are not escaped yet.
 #[derive(Debug, Clone, Default)]
 pub struct KindRow {
-    /// The system, backend and version of the table, followed by those of the reference if there is one.
+    /// The system, backend and version of the table. For an added table, the name of its reference follows.
     pub place: String,
     /// The table's name without `_perf`; empty if the row is about all tables of the place.
     pub table: String,
@@ -69,7 +69,7 @@ pub(crate) struct ChangeTable {
     pub more: usize,
 }
 
-/// A line of a summary table that is laid out for a page.
+/// A line of a [`ChangeTable`]: a heading, or a row with its cells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ChangeLine {
     pub name: String,
@@ -80,7 +80,7 @@ pub(crate) struct ChangeLine {
 }
 
 impl KindRow {
-    /// Returns true if both rows are about the same table.
+    /// Returns true if another row is about the same table.
     fn is_of_same_table(&self, other: &Self) -> bool {
         (&self.place, &self.table) == (&other.place, &other.table)
     }

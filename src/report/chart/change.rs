@@ -16,7 +16,7 @@ pub(super) struct TableChange<'a> {
     pub rows: &'a RowDiff,
     /// The change of the served keys; `None` if the loader's key is unknown.
     pub served: Option<&'a ServedDiff>,
-    /// The noise of reruns of the table; `None` if it is unknown.
+    /// How much reruns of the table differ; `None` if this is unknown.
     pub noise: Option<NoiseBands<'a>>,
 }
 

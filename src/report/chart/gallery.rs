@@ -179,7 +179,7 @@ struct Drawer<'a> {
 }
 
 impl Drawer<'_> {
-    /// Returns the chart of a table; `None` if no slice has enough points along any column of the sweep.
+    /// Draws the chart of a table; `None` if no line in it would have enough points.
     fn draw(
         self,
         file: &TableFile,

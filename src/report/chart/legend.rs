@@ -28,7 +28,7 @@ pub(super) struct End<'a> {
     pub at: (i32, i32),
 }
 
-/// Writes each series' name at the end of its line. Names that would overlap are moved apart.
+/// Writes the name of each series at the end of its chart line. Names that would overlap are moved apart.
 pub(super) fn draw_ends<'a>(
     root: &Area<'a>,
     mut ends: Vec<End<'_>>,

@@ -18,7 +18,7 @@ pub(super) type SliceTexts = BTreeMap<String, String>;
 /// The rows of a table that findings name.
 #[derive(Debug, Default)]
 pub(crate) struct Rings {
-    /// The rules whose findings name rows, those with errors first.
+    /// The rules whose findings name rows of the table. Rules with errors come first.
     pub(in crate::report) rules: Vec<Ring>,
     /// For each row that findings name, the rules of these findings, as indices of `rules`. The map's key is the row
     /// number.
@@ -117,7 +117,7 @@ impl Rings {
         }
     }
 
-    /// Returns the numbers of the ringed rows.
+    /// Returns the row numbers of the rows that findings name.
     pub(super) fn rows(&self) -> impl Iterator<Item = usize> {
         self.by_row.keys().copied()
     }

@@ -10,7 +10,7 @@ pub struct ChartFigure {
     pub name: String,
     /// The path of the file from which the chart is drawn.
     pub path: String,
-    /// The title: the table and its place.
+    /// The title: the table's name with its system, backend and version.
     pub title: String,
     /// The subtitle: the number of series shown, the kinds of lines, and the columns that all series share.
     pub subtitle: String,
@@ -30,7 +30,7 @@ pub struct ChartFigure {
 /// The name of a series.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeriesName {
-    /// The columns in which the series differs from the other series of the chart, shortened.
+    /// A short name: the columns in which the series differs from the other series of the chart, with shortened values.
     pub label: String,
     /// The full name: all columns that are constant along the series, with their values.
     pub whole: String,
@@ -61,7 +61,7 @@ pub struct Panel {
     pub y: String,
     /// The kind of the y axis.
     pub scale: Scale,
-    /// A value marked by a horizontal line: the limit of the machine, or 1 for ratios.
+    /// The y value of a horizontal line: the limit of the machine, or 1 for ratios. `None` for no line.
     pub mark: Option<f64>,
     /// The shaded range of y values; `None` for no range.
     pub band: Option<(f64, f64)>,

@@ -10,7 +10,7 @@ use crate::database::served::rows::{has_key, served_rows};
 use crate::database::table::{Keys, Table, TableScope};
 use crate::specs::KeyPart;
 
-/// The minimum number of points of a line.
+/// The minimum number of points that a line must have to be drawn.
 pub(in crate::report) const POINTS: usize = 3;
 /// The maximum number of rows per series that are drawn although the loader does not serve them.
 const COPIES: usize = 200;

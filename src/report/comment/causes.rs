@@ -17,14 +17,14 @@ const WORDS: usize = 5;
 /// Words whose use depends on a number in the message, such as `have` after a plural. They do not identify a cause.
 const OF_NUMBERS: [&str; 2] = ["about", "have"];
 
-/// The findings of one rule and severity that share a cause, over all versions.
+/// The findings of one rule and severity that share a cause. The findings can concern several versions.
 #[derive(Serialize)]
 pub(super) struct CauseSection<'a> {
     mark: &'static str,
     rule: &'a str,
     /// The backend and version, or the number of versions; empty if the findings concern no backend.
     place: String,
-    /// The number of findings, and the number of rows that they concern, as text for people.
+    /// The number of findings, and the number of rows that the findings concern, as text for people.
     extent: String,
     /// The most serious finding of the cause, which is shown as an example.
     pub example: &'a FindingView<'a>,

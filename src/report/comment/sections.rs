@@ -89,8 +89,8 @@ pub(super) struct Sections<'a> {
     output: Vec<&'a str>,
     /// Lines that state which contents are only in the JSON report.
     left_out: Vec<String>,
-    /// The first eight characters of the fingerprints of new errors and warnings, by which the next comment recognises
-    /// them.
+    /// The first eight characters of the fingerprints of new errors and warnings. A hidden line of the comment lists
+    /// these texts, by which a later comment recognises the findings.
     fingerprints: Vec<String>,
 }
 

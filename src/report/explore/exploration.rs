@@ -59,7 +59,7 @@ pub(crate) struct Exploration<'a> {
 }
 
 impl Exploration<'_> {
-    /// Returns the rows of a side as a scope for the formulas of the table's spec.
+    /// Returns a scope that evaluates the formulas of the table's spec on the rows of a side.
     pub(super) fn scope<'s>(&'s self, side: &'s ExploredSide<'_>) -> TableScope<'s> {
         TableScope::new(&side.table, self.spec, side.place, side.system, self.lookups)
     }

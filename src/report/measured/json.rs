@@ -57,7 +57,7 @@ struct JsonSample<'a> {
     path: &'a str,
     verdict: &'static str,
     reasons: &'a [String],
-    /// The version of the software used for the remeasurement; null if it is the version of the table.
+    /// The version of the software that was used for the remeasurement; null if it equals the table's version.
     measured_with: Option<&'a str>,
     seed: u64,
     /// Number of the table's rows that the loader serves.

@@ -50,7 +50,7 @@ struct StageView<'a> {
     existing: usize,
     /// The number of the stage's waived findings.
     waived: usize,
-    /// The reason why the stage is incomplete or does not apply, and other remarks; null without any.
+    /// The reason why the stage is incomplete or does not apply, and further remarks; null if there are none.
     reason: Option<String>,
 }
 
