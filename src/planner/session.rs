@@ -12,26 +12,26 @@ use serde_json::Value;
 
 use crate::base::child::{Child, PythonFolder};
 
-/// The source of the program that asks the package.
+/// The Python source of the runner, a small program that calls the planner's package.
 pub const RUNNER: &str = include_str!("runner.py");
 
 /// Environment variables that the runner's process inherits; all others are removed.
 const INHERITED: [&str; 5] = ["PATH", "HOME", "TMPDIR", "TEMP", "SYSTEMROOT"];
 
-/// The maximum number of bytes at the end of standard error that are read to explain why the process ended.
+/// The number of bytes at the end of a process's standard error that are read to find out why the process ended.
 const EXPLAINED: usize = 4096;
 
-/// The maximum length of a request in bytes. A pipe's buffer can take a request of this length even if the process does
-/// not read it.
+/// The maximum length of a request in bytes. A request of this length fits into a pipe's buffer, so writing it does not
+/// block.
 const LONGEST: usize = 60_000;
 
-/// A running process of the runner, in an empty folder of its own.
+/// A running Python process that calls the planner's package. It runs in an empty temporary folder.
 pub(super) struct RunnerSession {
     child: Child,
     folder: PythonFolder,
 }
 
-/// The reason why a process gave no answer.
+/// The reason why a request to the planner's process failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SessionFailure {
     /// The process does not start.
@@ -49,12 +49,12 @@ pub(super) enum SessionFailure {
     /// The request is too long to be sent; contains its length in bytes.
     #[error("a request of {0} bytes is too long: name fewer steps or systems")]
     TooLong(usize),
-    /// The package refuses the request.
+    /// The planner's package answered with an error.
     #[error("{0}")]
     Refused(PlannerError),
 }
 
-/// An error of the planner's package.
+/// An error that the planner's Python package raised.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, thiserror::Error)]
 #[error("{class}: {text}")]
 pub struct PlannerError {
@@ -73,7 +73,8 @@ fn after_colon(words: &str) -> String {
 }
 
 impl RunnerSession {
-    /// Starts the runner in a Python interpreter, isolated from the caller's environment and in an empty folder.
+    /// Starts the runner as a process of the given Python interpreter. The process runs in an empty folder and inherits
+    /// only few of the caller's environment variables.
     pub(crate) fn start(python: &Path) -> Result<Self, SessionFailure> {
         let folder = PythonFolder::new().map_err(SessionFailure::Start)?;
         let log =
@@ -87,7 +88,7 @@ impl RunnerSession {
         Ok(Self { child, folder })
     }
 
-    /// Sends a request and waits for the reply. Lines of the process that are not a reply are skipped.
+    /// Sends a request and waits for the reply. Output lines of the process that are not a reply are skipped.
     ///
     /// # Errors
     ///
@@ -132,7 +133,8 @@ impl RunnerSession {
     }
 }
 
-/// Parses a line as a reply, or as an error of the package.
+/// Parses a line of the process's output as a reply. If the line reports an error of the planner's package, returns
+/// this error.
 fn reply<R: DeserializeOwned>(line: &str) -> Result<R, SessionFailure> {
     let malformed = |e: serde_json::Error| SessionFailure::Malformed(e.to_string());
     let reply: Value = serde_json::from_str(line).map_err(malformed)?;

@@ -6,8 +6,8 @@ use super::answer::SourcesReply;
 use super::tree::PlannerTree;
 use super::{AskedVersion, Question, ServingFiles};
 
-/// Names of files that only decide which versions a query can name and which files serve these versions. Changes of
-/// such files are not listed, because they show in the planner's answers.
+/// Names of files that only determine which versions the planner offers and which files serve a version. Changes of
+/// these files are not listed separately, because they show in the planner's answers.
 const RESOLVED: [&str; 6] = [
     "collection_meta.yaml",
     "reuse.yaml",
@@ -18,8 +18,8 @@ const RESOLVED: [&str; 6] = [
 ];
 
 impl AskedVersion {
-    /// Records the files that serve the version in each state, according to the planner, and which of them differ.
-    /// `others` are the changed files that are not tables.
+    /// Records which tables serve the version before and after the change, as the planner reports them, and which of
+    /// these tables differ. `others` are the paths of changed files that are not tables.
     pub(super) fn compare(
         &mut self,
         question: &Question<'_>,
@@ -69,8 +69,8 @@ impl AskedVersion {
     }
 }
 
-/// Assigns each changed file to one version, for which the engine loads it: to the file's own version, or else to the
-/// first version that the file serves.
+/// Chooses for each changed file one version for which the engine loads the file, so that no file is loaded twice. The
+/// chosen version is the one whose folder contains the file, or else the first version that uses the file.
 pub(super) fn share_loads(asked: &mut [AskedVersion]) {
     let mut claimed: BTreeSet<String> = BTreeSet::new();
     for is_own in [true, false] {
@@ -89,7 +89,7 @@ pub(super) fn share_loads(asked: &mut [AskedVersion]) {
     }
 }
 
-/// Lists the files that are not tables and differ between two states, except those named in [`RESOLVED`].
+/// Lists the changed files that are not tables. Files named in [`RESOLVED`] are left out.
 pub(super) fn changed_others(trees: &[PlannerTree<'_>]) -> Vec<String> {
     let [before, after] = trees else { return Vec::new() };
     let [then, now] = [before, after].map(|tree| tree.others().collect::<BTreeMap<_, _>>());
@@ -99,8 +99,8 @@ pub(super) fn changed_others(trees: &[PlannerTree<'_>]) -> Vec<String> {
     changed.filter(|path| !is_resolved(path)).map(str::to_owned).collect()
 }
 
-/// Returns true if the planner reads a file for a version: it is beside the systems' YAML and not the YAML of another
-/// system, or in the folder of a table that serves the version.
+/// Returns true if the planner reads a file for a version of `system`. It reads the files in the folders of the
+/// version's tables, and the files next to the systems' YAML files except the YAML of other systems.
 fn is_read(question: &Question<'_>, path: &str, system: &str, folders: &BTreeSet<String>) -> bool {
     let states = question.states();
     let mut systems = states.iter().flat_map(|state| state.catalog.systems.values());

@@ -10,23 +10,23 @@ use crate::base::interrupt::{Leftover, RemovedOnSignal};
 use crate::database::source::{Entry, EntryKind, named_like_a_table, pointer};
 use crate::database::state::State;
 
-/// The files of a state that the planner reads, in a temporary folder.
+/// A temporary folder with the files of one database state, for the planner to read.
 pub(super) struct PlannerTree<'a> {
     pub state: State<'a>,
     folder: TempDir,
     _removed: RemovedOnSignal,
-    /// All files of the state below the folders that the planner reads.
+    /// All files of the database state that are in a folder which the planner reads.
     entries: Vec<Entry>,
-    /// The systems whose tables were written.
+    /// The systems whose tables were already written to the temporary folder.
     written: BTreeSet<String>,
     /// Files whose contents are unavailable, each with the reason.
     pub absent: BTreeMap<String, String>,
 }
 
 impl<'a> PlannerTree<'a> {
-    /// Writes the files beside the systems' YAML, the sidecars of all systems, and the tables of `systems`. All other
-    /// tables, and tables whose bytes are unavailable, are written as empty files, because the planner derives the list
-    /// of versions from the files of all systems.
+    /// Writes the files beside the systems' YAML, the sidecars of all systems, and the tables of `systems` to a
+    /// temporary folder. Tables of other systems, and tables that cannot be read, become empty files, because the
+    /// planner lists the versions by the names of all files.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl<'a> PlannerTree<'a> {
         Ok(tree)
     }
 
-    /// Writes the tables of those `systems` whose tables were not written yet.
+    /// Writes the tables of `systems` to the temporary folder, unless they were already written.
     ///
     /// # Errors
     ///
@@ -86,12 +86,13 @@ impl<'a> PlannerTree<'a> {
         Ok(())
     }
 
-    /// The folder of the systems' YAML on disk.
+    /// Returns the folder on disk that contains the systems' YAML files.
     pub(crate) fn root(&self) -> PathBuf {
         self.folder.path().join(&self.state.catalog.folder)
     }
 
-    /// Converts a path that the planner reports, relative to the folder of systems, into a path of the source.
+    /// Converts a path that the planner reports into a path of the database's source. The planner's paths are relative
+    /// to the folder of the systems' YAML files.
     pub(crate) fn path_of(&self, relative: &str) -> String {
         let mut parts: Vec<&str> =
             self.state.catalog.folder.split('/').filter(|p| !p.is_empty()).collect();
@@ -117,8 +118,8 @@ impl<'a> PlannerTree<'a> {
         others.map(|entry| (entry.path.as_str(), self.state.source.id(entry)))
     }
 
-    /// Writes a file with the bytes that this program reads; for a git-LFS pointer, these are the bytes of the LFS
-    /// object. Links and submodules are left out.
+    /// Copies a file to the temporary folder; for a git-LFS pointer, copies the content of the LFS object. Links and
+    /// submodules are skipped. A file that cannot be read is recorded in `absent` instead.
     fn copy(&mut self, entry: &Entry) -> Result<()> {
         match &entry.kind {
             EntryKind::Path(_) | EntryKind::Blob(_) | EntryKind::Refused(..) => {}

@@ -14,14 +14,14 @@ use crate::database::catalog::{Place, Role};
 use crate::database::diff::{Diff, TableDiff};
 use crate::database::selection::NamePatterns;
 
-/// The versions that one state of the tree, before or after the change, offers to queries.
+/// The versions that the planner offers for one state of the database.
 pub(super) struct QueryVersionsOf {
     pub backends: Vec<BackendVersions>,
     session: RunnerSession,
 }
 
 impl QueryVersionsOf {
-    /// Asks for the versions of systems in a state.
+    /// Asks the planner which versions it offers for the given systems.
     pub(crate) fn of(
         planner: &Planner,
         tree: &PlannerTree<'_>,
@@ -37,7 +37,8 @@ impl QueryVersionsOf {
         self.backends.iter().find(|b| b.system == system && b.backend == backend)
     }
 
-    /// Asks for the files that serve a version. The inner error is the planner's refusal to open the version.
+    /// Asks the planner which files serve a version. The inner error means that the planner refuses to open the
+    /// version.
     fn sources(
         &mut self,
         tree: &PlannerTree<'_>,
@@ -51,7 +52,7 @@ impl QueryVersionsOf {
     }
 }
 
-/// Creates a request about a version; `what` is the request's name in the protocol.
+/// Creates a request to the planner about a version. `what` is the name of the request, such as `sources`.
 pub(super) fn request(
     what: &str,
     tree: &PlannerTree<'_>,
@@ -77,7 +78,8 @@ impl BackendVersions {
     }
 }
 
-/// Returns the systems that a question names, or else the systems with a changed file.
+/// Returns the systems to ask the planner about: the systems that the question names, or else the systems with a
+/// changed file.
 pub(super) fn systems(question: &Question<'_>) -> Result<BTreeSet<String>> {
     let states = question.states();
     let catalogs = states.iter().map(|state| state.catalog);
@@ -92,7 +94,8 @@ pub(super) fn systems(question: &Question<'_>) -> Result<BTreeSet<String>> {
     Ok(found.map(str::to_owned).collect())
 }
 
-/// Returns true if a file of a system changed, or a file that the planner reads for all systems.
+/// Returns true if a change concerns a system: a file of the system changed, or a file that the planner reads for every
+/// system changed.
 fn concerns(question: &Question<'_>, diff: &Diff, system: &str) -> bool {
     let state = question.after;
     let folder = &state.catalog.folder;
@@ -111,16 +114,16 @@ fn concerns(question: &Question<'_>, diff: &Diff, system: &str) -> bool {
         || diff.files.iter().any(|file| of_system(&file.path) || of_all(&file.path, file.role))
 }
 
-/// The versions to ask about, and the versions that are left out, each with the reason.
+/// The versions that the planner is asked about, and the versions that are left out, each with the reason.
 pub(super) struct VersionChoice {
     pub asked: Vec<AskedVersion>,
     pub left: Vec<VersionLeftOut>,
 }
 
-/// The reason why no versions are chosen.
+/// The reason why the choice of versions failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ChoiceError {
-    /// The question names something unknown.
+    /// The question names a system, backend or version that does not exist.
     #[error(transparent)]
     Question(#[from] Error),
     /// The planner gives no answer.
@@ -128,10 +131,10 @@ pub(super) enum ChoiceError {
     Planner(#[from] SessionFailure),
 }
 
-/// Chooses the versions: the current and the next version of each backend, then changed versions, those with the most
-/// rows in changed tables first. With two states, a version whose files are the same in both is left out, because its
-/// predictions are the same, too. The current version is kept if the next version changed. If the question names
-/// versions, exactly these are chosen.
+/// Chooses the versions that the planner is asked about: the current and the next version of each backend, then the
+/// versions with the most rows in changed tables. A version whose files did not change is left out, because its
+/// predictions did not change. The current and the next version are kept together if one of them changed. If the
+/// question names versions, exactly these are chosen.
 pub(super) fn choose(
     planner: &Planner,
     question: &Question<'_>,
@@ -161,10 +164,11 @@ pub(super) fn choose(
     Ok(VersionChoice { asked, left })
 }
 
-/// A version that the planner may be asked about, its slot, and a flag: true if a query can name the version.
+/// A version that the planner may be asked about, and its slot: current, next or other. The flag is true if a query can
+/// name the version.
 type VersionCandidate = (PlannedVersion, Slot, bool);
 
-/// A version that is not asked about, with the reason.
+/// A version that the planner is not asked about, with the reason.
 type VersionLeftOut = (PlannedVersion, String);
 
 /// Lists the versions that the planner may be asked about, and the versions that are left out, each with the reason.
@@ -235,7 +239,7 @@ fn candidates(
     Ok((candidates, left))
 }
 
-/// Asks which files serve a version in each state, and compares them.
+/// Asks the planner which files serve a version before and after the change, and records which of these files differ.
 fn compared(
     question: &Question<'_>,
     (trees, others): (&[PlannerTree<'_>], &[String]),

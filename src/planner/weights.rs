@@ -9,25 +9,25 @@ use crate::report::predictions::percent;
 /// The smallest relative change of a step's time that a finding mentions.
 const MENTIONED: f64 = 0.005;
 
-/// For each changed table, by path: the largest change of a step's time that the table causes.
+/// The largest effect of each changed table on the time of a step. The map's keys are the paths of the tables.
 #[derive(Default)]
 pub(crate) struct TableWeights(HashMap<String, TableWeight>);
 
 #[derive(Default)]
 struct TableWeight {
-    /// The change of the step's time that the table causes, in ms.
+    /// The change of a step's time that the table causes, in ms. The step is named in `step`.
     ms: f64,
     /// The change of the step's time that the table causes, divided by the step's time before the change.
     relative: f64,
-    /// The step whose relative change is largest, as text for people.
+    /// The name of the step on whose time the table has the largest relative effect.
     step: String,
     /// The number of steps whose prediction became an error that names the table.
     lost: usize,
 }
 
 impl TableWeights {
-    /// Attributes the changes of all steps to the tables behind their operations. An operation's change is divided
-    /// among its tables.
+    /// Computes the effect of each changed table on step times. If several tables serve an operation, the change of the
+    /// operation's time is divided equally among these tables.
     pub(crate) fn of(impact: &Impact) -> Self {
         let mut found = Self::default();
         for (case, point) in impact.points() {

@@ -33,7 +33,7 @@ struct JsonAudit<'a> {
 struct JsonAudited<'a> {
     #[serde(flatten)]
     table: &'a AuditedTable,
-    /// The verdict of each rule that examined the table, by rule.
+    /// The verdicts on the table, by the id of the rule that examined the table.
     verdicts: BTreeMap<&'a str, JsonVerdict>,
 }
 

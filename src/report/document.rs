@@ -94,7 +94,8 @@ impl Document {
         }
     }
 
-    /// Adds a table that Markdown folds. If the table is empty, the heading becomes a paragraph.
+    /// Adds a table that Markdown hides until a reader opens it. An empty table is not added; its heading becomes a
+    /// paragraph.
     pub(crate) fn folded(&mut self, heading: &str, table: DocumentTable) {
         if table.rows.is_empty() {
             self.paragraph(heading);

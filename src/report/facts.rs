@@ -7,7 +7,7 @@ use crate::base::escape::clean;
 use crate::base::words::{names, plural};
 use crate::database::facts::{Fact, FactOrigin};
 
-/// A fact about the database, such as its list of families.
+/// A set of facts by which tables are judged, such as the operation catalog, and its origin.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct JsonFact<'a> {
     name: &'a str,
@@ -38,7 +38,7 @@ pub(super) fn json(all: &[Fact]) -> Vec<JsonFact<'_>> {
     all.iter().map(JsonFact::of).collect()
 }
 
-/// Names the tables that belong to no root, so that they were not checked; `None` without such tables.
+/// Describes the tables that were not checked because they belong to no database root; `None` without such tables.
 pub(super) fn outside(paths: &[String]) -> Option<String> {
     let verb = match paths.len() {
         0 => return None,

@@ -46,12 +46,12 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     out
 }
 
-/// Encodes the message of a workflow command. Line breaks are already escaped.
+/// Encodes the message of a GitHub workflow command, whose line breaks are already escaped.
 fn data(text: &str) -> String {
     text.replace('%', "%25")
 }
 
-/// Encodes a property of a workflow command.
+/// Encodes a property of a GitHub workflow command, such as the name of a file.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -13,7 +13,7 @@ use crate::base::words::plural;
 use crate::database::catalog::Place;
 use crate::findings::{Finding, Severity};
 
-/// The tables that a run judged: a map from table name to system to the backends with versions.
+/// The judged versions of each table on each system, as texts such as `vllm 0.24.0`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JudgedPlaces(BTreeMap<String, BTreeMap<String, BTreeSet<String>>>);
 
@@ -53,8 +53,8 @@ pub(crate) struct HealthCell {
     pub warnings: usize,
     /// The number of infos that are neither waived nor existing.
     pub infos: usize,
-    /// The judged backends with versions, such as `vllm 0.24.0`, sorted by backend. The newest version of each backend
-    /// is first.
+    /// The judged versions, each after its backend, such as `vllm 0.24.0`. The versions are sorted by backend, and the
+    /// newest version of a backend comes first.
     pub versions: Vec<String>,
     /// The numbers of findings in short form, such as `2E 1W`.
     pub short: String,
@@ -72,7 +72,7 @@ impl JudgedPlaces {
 }
 
 impl HealthMap {
-    /// Builds the map of a run.
+    /// Builds the health map from the judged tables and the findings of a run.
     pub(crate) fn new(judged: &JudgedPlaces, findings: &[Finding]) -> Self {
         let mut cells: BTreeMap<&str, BTreeMap<&str, HealthCell>> = BTreeMap::new();
         for (table, systems) in &judged.0 {
@@ -127,7 +127,7 @@ impl HealthMap {
     }
 }
 
-/// Sorts backends with versions by backend, the newest version first, and escapes them.
+/// Sorts texts such as `vllm 0.24.0` by backend, then by version with the newest first. Returns the texts escaped.
 fn newest_first(versions: &BTreeSet<String>) -> Vec<String> {
     let mut versions: Vec<&String> = versions.iter().collect();
     versions.sort_by_key(|text| {
@@ -148,7 +148,7 @@ fn system_of(finding: &Finding) -> Option<&str> {
 }
 
 impl HealthRow {
-    /// Returns the name of the row that people see.
+    /// Returns the name of the row, as reports show it.
     pub(crate) fn name(&self) -> &str {
         if self.table.is_empty() { "(sidecars, systems)" } else { &self.table }
     }
@@ -160,7 +160,7 @@ impl HealthRow {
 }
 
 impl HealthCell {
-    /// Adds up the findings of cells.
+    /// Adds up the numbers of findings of several cells.
     fn sum<'a>(cells: impl Iterator<Item = &'a Self>) -> Self {
         let mut sum = Self::default();
         for cell in cells {

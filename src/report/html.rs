@@ -28,7 +28,7 @@ const TEMPLATE: &str = include_str!("../../charts/report.html.j2");
 /// The maximum number of rows in a summary table of the change.
 const SLICES: usize = 100;
 
-/// The maximum number of causes that are listed. The findings themselves follow the causes.
+/// The maximum number of causes in the page's list of causes.
 const CAUSES: usize = 20;
 
 /// The values that the template of the page shows.
@@ -164,7 +164,7 @@ fn choices<'a>(findings: &[&'a FindingView<'a>]) -> Choices<'a> {
     }
 }
 
-/// Returns the findings that concern a place in the database, so that they have a system.
+/// Returns the findings that concern the files of a system.
 fn placed<'a>(findings: &[&'a FindingView<'a>]) -> impl Iterator<Item = &'a FindingView<'a>> {
     findings.iter().copied().filter(|f| f.raw.place.is_some())
 }

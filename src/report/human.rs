@@ -21,10 +21,10 @@ const ROWS: usize = 2;
 /// The maximum number of lines in the list of causes.
 const CAUSES: usize = 20;
 
-/// The maximum number of rules that are shown with their explanation and first step.
+/// The maximum number of rules that are shown with their summary and the first step of their advice.
 const STEPS: usize = 6;
 
-/// The maximum number of versions that are named for a cause, and the maximum number of systems.
+/// The maximum number of versions that are named for a cause. The same maximum applies to its systems.
 const NAMED: usize = 3;
 
 /// The maximum number of changed files that are listed, not counting tables.
@@ -202,7 +202,8 @@ fn write_ratios(out: &mut String, ratios: &Ratios) {
     );
 }
 
-/// Writes one line per cause. `below` is a text that states where causes are listed that are not shown here.
+/// Writes one line per cause. If there are too many causes, the last line contains the number of omitted causes.
+/// `below` is a text that tells where the omitted causes are listed.
 fn write_triage(out: &mut String, view: &ReportView<'_>, below: &str) {
     let causes = &view.causes;
     if causes.is_empty() {

@@ -10,7 +10,7 @@ use super::xml::xml;
 use crate::base::words::plural;
 use crate::findings::Novelty;
 
-/// The test cases of one rule, with the numbers of cases that failed, had errors, or were skipped.
+/// A JUnit test suite: the test cases of one rule, with the numbers of cases that failed, had errors, or were skipped.
 #[derive(Default)]
 struct Suite<'a> {
     name: &'a str,

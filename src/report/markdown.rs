@@ -14,12 +14,12 @@ use crate::base::words::plural;
 
 const TEMPLATE: &str = include_str!("../../charts/summary.md.j2");
 
-/// The maximum length of the summary in bytes. GitHub limits a comment to this number of characters; a job summary may
-/// be longer.
+/// The maximum length of the summary in bytes. GitHub limits a comment to 65,536 characters; a job summary may be
+/// longer.
 const LONGEST: usize = 65_536;
 
-/// The sizes that are tried, the largest first. Each size is the maximum number of findings listed, and the maximum
-/// number of findings that are shown with rows.
+/// The limits that are tried, one pair after the other, until the summary is short enough. A pair contains the maximum
+/// number of listed findings, then the maximum number of findings that are shown with rows.
 const SIZES: [(usize, usize); 6] = [(300, 30), (300, 10), (150, 10), (50, 10), (50, 0), (0, 0)];
 
 /// The values that the template of the summary shows.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, plural};
 
-/// The value of [`Predictions::not_asked`] if the user turned predictions off. The report then has no section about
+/// The text in [`Predictions::not_asked`] if the user turned predictions off. The report then has no section about
 /// predictions.
 pub(crate) const NOBODY: &str = "--planner none";
 
@@ -15,7 +15,7 @@ const LINES: usize = 8;
 /// The maximum number of lines about predictions that became errors.
 const LOSSES: usize = 2;
 
-/// The change of predicted step times on all versions that read changed files.
+/// The change of predicted step times, over all versions that use changed files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Predictions {
     /// The planner that made the predictions: package, version and interpreter; `None` if no planner was asked.
@@ -27,9 +27,9 @@ pub struct Predictions {
     /// True if two states are compared.
     #[serde(skip)]
     pub compared: bool,
-    /// The number of versions that read changed files.
+    /// The number of versions that use changed files.
     pub versions: usize,
-    /// The number of steps that are predicted on the versions that read changed files.
+    /// The number of predicted steps, over all versions that use changed files.
     pub values: usize,
     /// The number of steps whose time changed.
     pub moved: usize,
@@ -37,14 +37,15 @@ pub struct Predictions {
     pub lost: usize,
     /// The number of steps with a predicted time only after the change.
     pub gained: usize,
-    /// The number of steps with a predicted time neither before nor after the change.
+    /// The number of steps for which the planner predicts no time, neither before nor after the change.
     pub unanswered: usize,
     /// The smallest and the largest relative change of a step's time: 0.1 for 10 % longer; `None` if no time changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
     /// The numbers of steps for which the planner reports power: before the change, then after it.
     pub power: [usize; 2],
-    /// The steps whose time changed most, one step per cause. The step with the largest factor comes first.
+    /// The steps whose time changed most, one step per cause. The step whose time changed by the largest factor comes
+    /// first.
     pub movers: Vec<PredictedMove>,
     /// The reasons why predictions became errors.
     pub losses: Vec<String>,
@@ -142,7 +143,7 @@ impl PredictionLine {
 }
 
 impl Predictions {
-    /// Returns true if no version reads a changed file, so that the planner was not asked.
+    /// Returns true if no version uses a changed file. The planner was then not asked.
     pub(crate) fn is_empty(&self) -> bool {
         let is_complete = self.failed.is_none() && self.not_asked.is_none() && self.gaps.is_empty();
         self.versions == 0 && is_complete

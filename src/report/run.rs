@@ -21,7 +21,7 @@ use crate::findings::{ComparedStates, Counts, Finding, Repaired, Severity};
 use crate::gpu::judge;
 use crate::gpu::outcome::Remeasured;
 
-/// The result of a run. A job fills the fields that it has; the others stay empty.
+/// The result of a run. A command fills the fields that concern it; all other fields stay empty.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The command's name.
@@ -42,7 +42,7 @@ pub struct Report {
     pub tables: u64,
     /// The number of sidecars and system files judged or compared.
     pub files: u64,
-    /// The number of rows judged; for compared tables, the rows of the head.
+    /// The number of judged rows. Of a table that was compared, only the rows after the change are counted.
     pub rows: u64,
     /// The tables judged or compared, by system and version.
     pub judged: JudgedPlaces,
@@ -52,7 +52,7 @@ pub struct Report {
     pub counts: Counts,
     /// The changes; `None` if only one state was judged.
     pub diff: Option<Diff>,
-    /// The judged states, as arguments for the commands that reproduce a finding.
+    /// The revisions of the judged states. Commands that reproduce a finding contain these revisions.
     pub states: ComparedStates,
     /// Findings of the base that the head no longer has; empty if the run judged only one state.
     pub repaired: Vec<Repaired>,
@@ -66,7 +66,8 @@ pub struct Report {
     pub elapsed: Duration,
     /// The input for the report by stages, in addition to the findings; `None` if that report was not requested.
     pub(crate) stages: Option<StageInput>,
-    /// A sentence about the random sample if the report contains only a sample of the findings.
+    /// A sentence about the random sample of findings that the report contains; `None` if the report contains all
+    /// findings.
     pub drawn: Option<String>,
 }
 
@@ -99,7 +100,7 @@ impl RunVerdict {
 pub struct RunOutcome {
     /// The verdict on the run: passed, failed or inconclusive.
     pub verdict: RunVerdict,
-    /// Findings of this severity and worse fail the run; with `None`, no finding fails it.
+    /// Findings of this severity and worse fail the run; with `None`, no finding fails the run.
     pub fail_on: Option<Severity>,
 }
 
@@ -111,8 +112,8 @@ impl RunOutcome {
 }
 
 impl Report {
-    /// Returns the outcome of the run. Findings of severity `fail_on` and worse fail the run; with `None`, no finding
-    /// fails it. For a remeasurement, the verdict of the remeasurement decides instead.
+    /// Returns the verdict on the run. Findings of severity `fail_on` and worse fail the run; with `None`, no finding
+    /// fails the run. The verdict on a remeasurement does not depend on findings.
     pub fn outcome(&self, fail_on: Option<Severity>) -> RunOutcome {
         if let Some(remeasured) = &self.remeasured {
             let verdict = match remeasured.outcome() {
@@ -177,12 +178,12 @@ fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The names of the evidence that can contain a finding's latency ratio: that of the worst row, or the median of all
-/// rows.
+/// The names under which evidence contains a finding's latency ratio. The ratio is that of the worst row, or the median
+/// over all rows.
 const RATIOS: [&str; 3] = ["worst", "worst_ratio", "median_ratio"];
 
-/// The sort key that puts the most urgent findings first. The criteria are severity, lost predictions, changed
-/// predictions in ms, and the log ratio of the worst row times the number of rows.
+/// The sort key that puts the most urgent findings first. Findings are sorted by severity, then by lost predictions,
+/// then by the change of predictions in ms, then by the worst row's log ratio times the number of rows.
 pub(super) fn urgency(finding: &Finding) -> impl Ord {
     let rows = finding.rows.max(1) as f64;
     let weight = ordered(log_ratio(finding).map_or(rows, |far| far * rows));
@@ -190,8 +191,8 @@ pub(super) fn urgency(finding: &Finding) -> impl Ord {
     (finding.severity, most, &finding.path, &finding.rule)
 }
 
-/// The sort key that puts the most serious findings of one cause first. The criteria are lost and changed predictions,
-/// the ratio of the worst row, and the number of rows.
+/// The sort key that puts the most serious findings of a cause first. Findings are sorted by lost predictions, then by
+/// the change of predictions in ms, then by the worst row's latency ratio, then by the number of rows.
 pub(super) fn farthest(finding: &Finding) -> impl Ord {
     let far = ordered(log_ratio(finding).unwrap_or(0.0));
     (consequence(finding), Reverse((far, finding.rows)), &finding.path)

@@ -44,8 +44,8 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     text
 }
 
-/// Returns the findings to show, in the report's order. If there are more than fit, new, unwaived and severe findings
-/// take precedence.
+/// Returns the findings for a SARIF file, in the report's order. If there are more than [`MOST_RESULTS`], new, unwaived
+/// and severe findings are chosen first.
 fn worst<'v, 'r>(findings: &'v [FindingView<'r>]) -> Vec<&'v FindingView<'r>> {
     let mut order: Vec<usize> = (0..findings.len()).collect();
     order.sort_by_key(|i| (!findings[*i].raw.counts(), findings[*i].raw.severity, *i));

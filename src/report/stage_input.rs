@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 use crate::base::error::{Error, Result};
 use crate::specs::{Library, SpecFile};
 
-/// The number of checked items of each kind, such as tables, by the kind's name.
+/// The number of checked items of each kind, such as 12 for `tables`.
 pub(crate) type Checked = Vec<(&'static str, u64)>;
 
 /// A stage's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum StageId {
-    /// Checks files, schemas, identities and sidecars.
+    /// The stage that checks files, schemas, identities and sidecars.
     ArtifactIntegrity,
-    /// Checks measured values.
+    /// The stage that checks measured values.
     NumericalSanity,
-    /// Checks whether queries reach the changed rows.
+    /// The stage that checks whether queries reach the changed rows.
     ProductionReachability,
-    /// Checks predicted step times.
+    /// The stage that checks predicted step times.
     BehaviourAndParity,
 }
 
-/// A stage of `rules/stages.yaml`.
+/// A stage, as declared in `rules/stages.yaml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StageSpec {
     pub id: StageId,
-    /// The title in reports.
+    /// The stage's title in reports.
     pub title: String,
     /// The question that the stage answers, as shown in reports.
     pub asks: String,
@@ -50,11 +50,11 @@ pub(crate) struct StageSpecs {
 #[derive(Debug, Default)]
 pub(crate) struct StageInput {
     pub specs: StageSpecs,
-    /// The changed tables, and whether queries reach their rows.
+    /// Whether queries reach the rows of the changed tables.
     pub reach: ChangedReach,
 }
 
-/// The changed tables, and whether queries reach their rows.
+/// The number of changed tables, and the changed tables whose rows no query reaches.
 #[derive(Debug, Default)]
 pub(crate) struct ChangedReach {
     /// The number of checked tables, the number of their rows, and the number of their served keys.

@@ -15,7 +15,7 @@ pub(super) const BOLD: Style = Style::new().bold();
 /// The text style of secondary text.
 pub(super) const DIM: Style = Style::new().dimmed();
 
-/// The number of columns by which continuation lines are indented deeper than their first line.
+/// The number of columns by which a wrapped line's continuation is indented more than its first line.
 const HANGING: usize = 4;
 
 const RED: Style = AnsiColor::Red.on_default().bold();

@@ -18,7 +18,7 @@ pub(in crate::report) enum Kind {
     Appended,
     /// The table lost rows or was deleted.
     Pruned,
-    /// Columns other than the latency were added or filled.
+    /// Columns other than the latency were added, or empty cells in such columns were filled.
     Overlay,
     /// The path or the bytes of the table changed, but no cell did.
     Moved,

@@ -15,15 +15,15 @@ use crate::specs::measured_unit;
 /// The explanation of the columns in a summary table with ratios.
 const LEGEND: &str = "A ratio is of one key, a median in ms of one side. Common keys are on both sides. Beyond reruns: keys that differ by more than 99 % of reruns";
 
-/// Slices with fewer compared keys than this are listed after the others, because their median ratio is uncertain.
+/// Slices with fewer compared keys than this are sorted to the end, because their median ratio is uncertain.
 const FEW: u64 = 10;
 /// The maximum number of slices that are named for a table with lost keys.
 const SLICES: usize = 2;
-/// The maximum number of tables with added rows that have one line per slice; more tables are summed up by version.
+/// If more tables than this gained rows, the summary has one row per version instead of one row per slice.
 const ALIKE: usize = 6;
 /// The maximum number of lines about new keys.
 const NOTES: usize = 4;
-/// The maximum number of values listed per new key part. If there are more, the smallest and the largest are shown.
+/// The maximum number of values listed per key part. Of more values, only the smallest and the largest are listed.
 const VALUES: usize = 4;
 
 /// Returns the summary tables with at least one row, the most important table first.
@@ -46,13 +46,13 @@ pub fn kind_tables(diff: &Diff) -> Vec<KindTable> {
     tables
 }
 
-/// Returns the path and the slice in the first row of the summary tables that names a path; `None` if no row does.
+/// Returns the path and the slice of the first summary row that has a path; `None` if no row has a path.
 pub fn first_row(tables: &[KindTable]) -> Option<(&str, &SliceName)> {
     let mut rows = tables.iter().flat_map(|table| &table.rows);
     rows.find(|row| !row.path.is_empty()).map(|row| (row.path.as_str(), &row.texts))
 }
 
-/// Joins the system, backend and version of a place.
+/// Formats the system, backend and version of a table, separated by spaces.
 pub(in crate::report) fn place_text(place: &Place) -> String {
     [&*place.system, &*place.backend, &*place.version].join(" ")
 }
@@ -62,13 +62,13 @@ pub(in crate::report) fn short(table: &str) -> String {
     table.strip_suffix("_perf").unwrap_or(table).to_owned()
 }
 
-/// Joins the texts of a slice, without the texts that all slices of its table share.
+/// Formats the name of a slice without the parts that all slices of the table share.
 fn slice_text(slice: &SliceName, shared: &[bool]) -> String {
     let texts = slice.iter().zip(shared).filter(|(_, shared)| !**shared);
     texts.map(|((_, text), _)| text.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns one flag per part of a slice's name: true if the part has the same text in all slices.
+/// Returns one flag for each part of the slices' names: true if all slices have the same text in this part.
 fn shared_parts<'s>(slices: impl Iterator<Item = &'s SliceName> + Clone) -> Vec<bool> {
     let Some(first) = slices.clone().next() else { return Vec::new() };
     let is_shared = |part| slices.clone().all(|slice| slice.get(part) == first.get(part));
@@ -92,9 +92,9 @@ pub(in crate::report) fn significant(number: f64) -> String {
     format!("{:.digits$}", Figure(number))
 }
 
-/// The sort key of slices. Slices with common keys come first, then slices with at least [`FEW`] compared latencies,
-/// then slices with the median ratio farthest from 1, then those with most keys beyond noise, then those with most lost
-/// and gained keys.
+/// The sort key that puts the most changed slices first: by the median latency ratio, then by the number of keys beyond
+/// noise, then by the number of lost and gained keys. Slices with fewer than [`FEW`] compared latencies come later, and
+/// slices without common keys come last.
 fn slice_rank(slice: &SliceDiff) -> impl Ord + use<> {
     let latency = slice.latency.filter(|latency| !latency.is_unchanged());
     let far = latency.map_or(0.0, |latency| latency.ratio.ln().abs());
@@ -103,8 +103,8 @@ fn slice_rank(slice: &SliceDiff) -> impl Ord + use<> {
     (slice.common == 0, is_few, Reverse((far.to_bits(), beyond, slice.lost + slice.gained)))
 }
 
-/// Lists the slices that lost or gained keys or whose latencies changed. Added tables are compared with their
-/// references, other tables with their state before the change.
+/// Lists the slices whose keys or latencies changed. The slices of an added table are compared with its reference, all
+/// other slices with their state before the change.
 fn sliced(kind: Kind, tables: &[&TableDiff], diff: &Diff) -> KindTable {
     let mut rows: Vec<(&SliceDiff, KindRow)> = Vec::new();
     let mut compared: Vec<(&TableDiff, &ServedDiff)> = Vec::new();
@@ -148,7 +148,7 @@ fn sliced(kind: Kind, tables: &[&TableDiff], diff: &Diff) -> KindTable {
     KindTable { kind: Some(kind), title, notes, heads, rows }
 }
 
-/// Describes new keys. Tables with the same new values share a line; lines with most keys come first.
+/// Returns lines about new keys. Tables with the same new values share a line. Lines about the most keys come first.
 fn new_keys(tables: &[(&TableDiff, &ServedDiff)]) -> Vec<String> {
     let mut notes: BTreeMap<String, (u64, BTreeSet<String>)> = BTreeMap::new();
     for (table, served) in tables.iter().filter(|(_, served)| !served.rows.new.values.is_empty()) {
@@ -165,7 +165,7 @@ fn new_keys(tables: &[(&TableDiff, &ServedDiff)]) -> Vec<String> {
     notes.into_iter().take(NOTES).map(line).collect()
 }
 
-/// Describes the values of new keys: combinations as `hidden_size × topk: 4096 × 8`, other values by key part.
+/// Formats the values of new keys, such as `m 1, 2`, or `hidden_size × topk: 4096 × 8` for combined key parts.
 fn new_values(new: &NewKeys) -> String {
     let shown = |values: &[f64], between: &str| {
         values.iter().map(|v| Figure(*v).to_string()).collect::<Vec<_>>().join(between)
@@ -222,14 +222,14 @@ fn cells(slice: &SliceDiff) -> Vec<String> {
     ]
 }
 
-/// Names the reference of a table by the reference's system and version, where they differ from the table's.
+/// Returns the system and version of a table's reference. A system or version that equals the table's is left out.
 fn reference_name(other: &Place, own: &Place) -> String {
     let parts = [(&other.system, &own.system), (&other.version, &own.version)];
     let differ = parts.into_iter().filter(|(other, own)| other != own);
     differ.map(|(other, _)| other.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// Sums up tables in one row per place.
+/// Creates one summary row per system, backend and version, which sums up all tables of this version.
 fn by_place(tables: &[&TableDiff], cells: impl Fn(&[&TableDiff]) -> Vec<String>) -> Vec<KindRow> {
     let places = grouped(tables.iter().map(|t| (place_text(&t.place), *t)));
     let of_place = |(place, tables): (String, Vec<&TableDiff>)| KindRow {
@@ -240,7 +240,7 @@ fn by_place(tables: &[&TableDiff], cells: impl Fn(&[&TableDiff]) -> Vec<String>)
     places.into_iter().map(of_place).collect()
 }
 
-/// Lists the places whose keys were corrected, each with the most frequent correction of a value.
+/// Creates the summary of corrected keys: one row per version, with the most frequent correction of a value.
 fn rekeyed(tables: &[&TableDiff]) -> KindTable {
     let cells = |tables: &[&TableDiff]| {
         let served = || tables.iter().filter_map(|table| table.served.as_ref());
@@ -261,7 +261,7 @@ fn rekeyed(tables: &[&TableDiff]) -> KindTable {
     KindTable { kind, title, heads: "column|keys", rows, ..KindTable::default() }
 }
 
-/// Lists the filled columns other than the latency; columns with most empty cells come first.
+/// Lists the columns, other than the latency, whose empty cells were filled. Columns with most empty cells come first.
 fn filled(tables: &[&TableDiff]) -> KindTable {
     let mut rows = Vec::new();
     for table in tables {
@@ -292,7 +292,7 @@ fn filled(tables: &[&TableDiff]) -> KindTable {
     }
 }
 
-/// Returns the changed columns with measurements, such as power. Columns of limits are not measurements.
+/// Returns the changed columns with measurements, such as `power`, but not columns with limits, such as `power_limit`.
 pub(in crate::report) fn filled_columns(table: &TableDiff) -> impl Iterator<Item = &FilledColumn> {
     let columns = table.served.iter().flat_map(|served| &served.rows.filled);
     let is_changed = |name: &String| table.columns_changed.contains(name);

@@ -12,7 +12,7 @@ const PAGE: usize = 700;
 const PADDING: [usize; 2] = [27, 40];
 /// The width of a character in tenths of a pixel: of plain text, then of names in the code font.
 const CHARACTER: [usize; 2] = [68, 72];
-/// The minimum and the maximum number of characters of a row's name that are shown.
+/// The minimum and the maximum number of characters in the first column, which contains the names of the rows.
 const NAME: [usize; 2] = [16, 40];
 const TEXT: usize = 40;
 /// The headings of the columns that contain text and are left-aligned.
@@ -21,7 +21,7 @@ const TEXTS: [&str; 2] = ["column", "what answers instead"];
 /// The summary table of one kind of change, with the most important rows first.
 #[derive(Debug, Clone, Default)]
 pub struct KindTable {
-    /// The kind of change; `None` for lost keys, which a change of any kind may have.
+    /// The kind of change; `None` for the summary of lost keys, because a change of any kind can lose keys.
     pub(in crate::report) kind: Option<Kind>,
     /// The title of the table.
     pub title: &'static str,
@@ -35,29 +35,30 @@ pub struct KindTable {
 /// A row of a summary table. Its texts are not escaped yet.
 #[derive(Debug, Clone, Default)]
 pub struct KindRow {
-    /// The system, backend and version of the table, followed by those of the reference if there is one.
+    /// The system, backend and version of the table. For an added table, the name of its reference follows.
     pub place: String,
     /// The table's name without `_perf`; empty if the row is about all tables of the place.
     pub table: String,
     /// The texts that name the slice; empty if the row is about a whole table.
     pub slice: String,
-    /// The cells, one per column; empty where a column does not apply.
+    /// The name of the slice, as pairs of key part and text; empty if the row is about a whole table.
     pub cells: Vec<String>,
     /// The path of the table; empty if the row is about several tables.
     pub path: String,
     /// The parts of the slice's name, each with its text; empty if the row is about a whole table.
     pub texts: SliceName,
-    /// The median latency ratio, followed by the place of the reference if there is one; `None` if no latency changed.
+    /// The slice's median latency ratio as text. For an added table, the text also names the reference. `None` if no
+    /// latency changed.
     pub moved: Option<String>,
 }
 
-/// A summary table that is laid out for a page, with escaped texts. Empty columns are left out, and a place or table
-/// with several rows becomes a heading.
+/// A summary table as a report shows it, with escaped texts. Empty columns are left out. A place or table with several
+/// rows becomes a heading.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ChangeTable {
     pub title: &'static str,
     pub notes: Vec<String>,
-    /// True if the notes describe new keys. They are then shown before the rows.
+    /// True for added tables and added rows. The notes then describe the new keys and are shown before the rows.
     pub is_new: bool,
     /// The system, backend and version that all rows share; empty if the rows have several places.
     pub place: String,
@@ -68,7 +69,7 @@ pub(crate) struct ChangeTable {
     pub more: usize,
 }
 
-/// A line of a summary table that is laid out for a page.
+/// A line of a [`ChangeTable`]: a heading, or a row with its cells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ChangeLine {
     pub name: String,
@@ -79,7 +80,7 @@ pub(crate) struct ChangeLine {
 }
 
 impl KindRow {
-    /// Returns true if both rows are about the same table.
+    /// Returns true if another row is about the same table.
     fn is_of_same_table(&self, other: &Self) -> bool {
         (&self.place, &self.table) == (&other.place, &other.table)
     }
@@ -136,9 +137,9 @@ impl KindTable {
     }
 }
 
-/// Returns the lines of some rows, grouped by place and table in the order of their first row. A line consists of a
-/// name, a kind and the row; a heading has no row. A row with a name longer than `room` characters gets a heading for
-/// the table and a line for the slice.
+/// Arranges rows as lines, grouped by place and then by table. A line consists of its text, its kind (see
+/// [`ChangeLine::kind`]) and its row; a heading has no row. If the name of a row is longer than `room` characters, the
+/// name of its table becomes a heading.
 fn lines(
     rows: &[KindRow],
     is_one_place: bool,

@@ -7,9 +7,9 @@ use super::spec::ChartSpec;
 use crate::database::table::{Column, Table, TableScope};
 use crate::specs::{Bucket, ColumnKind, KeyPart, measured_unit};
 
-/// Returns the columns for the x axis: the column of the chart's spec, then the columns of the sweep. A table without a
-/// spec is drawn along the integer column with most distinct values. Columns with too few values for a line are left
-/// out.
+/// Returns the columns that can be a chart's x axis, the best column first: the column of the chart's spec, then the
+/// columns of the sweep. For a table without a sweep, returns the integer column with most distinct values. Columns
+/// with fewer than [`POINTS`] distinct values are left out.
 pub(in crate::report) fn axes(chart: &ChartSpec, scope: &TableScope<'_>) -> Vec<String> {
     let others = scope.spec.sweep.iter().filter(|name| chart.x.as_ref() != Some(name));
     let mut axes: Vec<String> = chart.x.iter().chain(others).cloned().collect();
@@ -29,9 +29,9 @@ fn distinct(table: &Table, column: &str) -> Option<usize> {
     Some(values.iter().collect::<BTreeSet<_>>().len())
 }
 
-/// Returns the parts of the key that are constant along a line: the loader's key without the x
-/// axis, and the maps that the loader fills. Without a known key, these are all columns except the
-/// x axis and the measured ones; in a comparison, only columns that both states have.
+/// Returns the key parts that are constant along a line: the loader's key without the x axis, and the maps into which
+/// the loader puts rows. If the key is unknown, these are all columns except the x axis and the measured columns. In a
+/// comparison, columns that only one state has are left out.
 pub(in crate::report) fn fixed_parts(
     scope: &TableScope<'_>,
     x: &str,
@@ -75,8 +75,8 @@ fn fixed_columns(table: &Table, x: &str, base: Option<&Table>) -> Vec<KeyPart> {
         .collect()
 }
 
-/// Returns the key parts that define a slice: the columns of the chart's spec, or else all names and flags. A chart
-/// shows one slice.
+/// Returns the key parts that define a slice: the columns that the chart's spec lists, or else all key parts with names
+/// or flags, such as the dtype. A chart shows one slice.
 pub(in crate::report) fn slice_parts(
     chart: &ChartSpec,
     scope: &TableScope<'_>,

@@ -41,8 +41,8 @@ pub(super) fn with_font() {
     });
 }
 
-/// Sets the size of a picture in pixels, and its label for screen readers, `said`. Each text is moved to the line of
-/// its tag, because a log could interpret a line that begins with a name from data as a command.
+/// Sets the size of an SVG picture to [`WIDTH`] and `height` pixels, and adds the label `said` for screen readers. Line
+/// breaks are moved, so that no line starts with a name from data, which a log could interpret as a command.
 pub(super) fn sized(drawn: &str, height: u32, said: &str) -> String {
     let drawn = drawn.replace(">\n", ">").replace("><", ">\n<");
     let (fine_w, fine_h) = (WIDTH * FINE, height * FINE);
@@ -53,7 +53,7 @@ pub(super) fn sized(drawn: &str, height: u32, said: &str) -> String {
     drawn.replacen(&plain, &sized, 1)
 }
 
-/// Converts pixels of the picture into those of the larger drawing.
+/// Converts a position in pixels of the shown picture into a position in pixels of the larger drawing.
 pub(super) fn pixel(x: u32, y: u32) -> (i32, i32) {
     ((x * FINE) as i32, (y * FINE) as i32)
 }
@@ -81,7 +81,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Wraps a text at spaces into lines of at most `chars` characters. The text after `most` lines is cut.
+/// Wraps a text at spaces into at most `most` lines of at most `chars` characters. Text that does not fit is cut.
 pub(super) fn broken(text: &str, chars: usize, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {

@@ -16,7 +16,7 @@ pub(super) struct TableChange<'a> {
     pub rows: &'a RowDiff,
     /// The change of the served keys; `None` if the loader's key is unknown.
     pub served: Option<&'a ServedDiff>,
-    /// The noise of reruns of the table; `None` if it is unknown.
+    /// How much reruns of the table differ; `None` if this is unknown.
     pub noise: Option<NoiseBands<'a>>,
 }
 
@@ -31,16 +31,17 @@ impl<'a> TableChange<'a> {
 /// The quantity that a chart of a table's change shows.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ChangedQuantity {
-    /// The latencies of both states; chosen if a latency changed or a key was lost.
+    /// The latencies before and after the change; chosen if a latency changed or a key was lost.
     Latency,
-    /// The power of both states; chosen if the power changed, but no latency or key did.
+    /// The power before and after the change; chosen if the power changed, but no latency or key did.
     Power,
-    /// The latencies of one state; chosen if keys were only added or nothing changed.
+    /// The latencies after the change; chosen if keys were only added or nothing changed.
     #[default]
     Rows,
 }
 
-/// The changed rows, grouped by series and by slice. Both are identified by their hash.
+/// Summaries of a table's changed rows, for each series and for each slice. The maps' keys are hashes of series or
+/// slices.
 #[derive(Default)]
 pub(super) struct ChangedRows {
     pub kind: ChangedQuantity,
@@ -53,14 +54,13 @@ pub(super) struct ChangedRows {
 pub(super) struct Moved {
     /// The number of changed rows.
     pub rows: usize,
-    /// The largest absolute log ratio of the values, after over before.
+    /// The largest change of a row's latency or power, as the absolute logarithm of the ratio after over before.
     pub far: f64,
 }
 
 impl ChangedRows {
-    /// Collects the rows that changed between two states of a table: rows with a changed latency and rows with a lost
-    /// key. If no latency changed, rows with a new key are added. If nothing is found so far, rows with changed power
-    /// are collected.
+    /// Collects the changed rows of a table. These are the rows with a changed latency or a lost key. Rows with a new
+    /// key count only if no latency changed. Rows with changed power count only if there are no other changed rows.
     pub(crate) fn new(
         change: TableChange<'_>,
         base: Option<&SeriesSet<'_>>,
@@ -114,8 +114,8 @@ impl ChangedRows {
     }
 }
 
-/// Returns the rows of one state whose keys the other state does not serve. If the key is unknown (`served` is `None`),
-/// the rows `differ` are returned.
+/// Returns the served rows of one state that have no counterpart in the other state. Rows with a counterpart are in
+/// `paired`. If the loader's key is unknown (`served` is `None`), returns the rows `differ`.
 fn unpaired(
     served: Option<&SeriesSet<'_>>,
     differ: &[u32],

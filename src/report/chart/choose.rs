@@ -17,25 +17,26 @@ struct SeriesCandidate<'a> {
     rows: &'a [usize],
     /// The median latency of the series in ms.
     latency: f64,
-    /// The rank of the series by [`Rings::led`], where 0 is shown first; `None` if no finding requires the series.
+    /// The position of the series in the order in which findings require series. The series at position 0 is shown
+    /// first. `None` if no finding requires the series.
     led: Option<usize>,
     /// The number of the series' rows that findings name.
     marks: usize,
     /// The number of the series' rows that changed.
     moves: usize,
-    /// The largest absolute log ratio of the series' changed rows.
+    /// The largest change of a row's latency or power in the series, as the absolute logarithm of the ratio after over
+    /// before.
     far: f64,
-    /// The index of the first condition in the chart's `prefer` that a row of the series meets; `None` if no row of
-    /// the series meets one, or if every row of the table meets this condition or an earlier one.
+    /// The index of the first condition in the chart's `prefer` that a row of the series meets; a smaller index is
+    /// better. `None` if the series meets no condition, or if no row of the table has a worse index.
     preference: Option<usize>,
 }
 
 impl SeriesSet<'_> {
-    /// Returns the row numbers of the series to show, sorted from fast to slow. All series are of one slice: the
-    /// requested slice, or else the slice of the worst row that a finding names, or else a slice that a finding names,
-    /// or else the slice with most changed rows, or else the largest slice. If some series of the slice have named or
-    /// changed rows, only these are candidates. The series of a finding's worst row is shown even if it is in another
-    /// slice.
+    /// Chooses the series to show, and returns the row numbers of each, sorted from fast to slow. The series belong to
+    /// one slice: the requested slice, or else a slice that a finding names, or else the slice with most changed rows,
+    /// or else the largest slice. If the slice has series with findings or changes, only such series are shown. The
+    /// series of a finding's worst row is shown even if it belongs to another slice.
     pub(super) fn choose(&self, moves: &ChangedRows, rings: &Rings) -> Vec<Vec<usize>> {
         let led = self.led(rings);
         let told = rings.slices.iter().find_map(|slice| self.of_slice(slice));
@@ -76,14 +77,15 @@ impl SeriesSet<'_> {
         pick(&candidates).into_iter().map(|i| candidates[i].rows.to_vec()).collect()
     }
 
-    /// Returns the indices of the chosen series that belong to the requested slice.
+    /// Returns the indices in `chosen` of the series that belong to the requested slice; empty if no slice is
+    /// requested.
     pub(super) fn in_slice(&self, chosen: &[Vec<usize>], rings: &Rings) -> Vec<usize> {
         let Some(slice) = &rings.asked else { return Vec::new() };
         (0..chosen.len()).filter(|series| self.has_texts(&chosen[*series], slice)).collect()
     }
 
-    /// Returns true if the chart can draw a line through the worst row that a finding names, and a line in the slice
-    /// with most changed rows.
+    /// Returns true if a chart along this x axis can show two lines: a line through the worst row that a finding names,
+    /// and a line in the slice with most changed rows.
     pub(super) fn shows(&self, moves: &ChangedRows, rings: &Rings) -> bool {
         let worst = self.led(rings).first().is_none_or(|series| self.is_line(&self.series[series]));
         // The smallest hash decides between equal slices, because the order of the map is arbitrary.
@@ -91,21 +93,23 @@ impl SeriesSet<'_> {
         worst && most.is_none_or(|(most, _)| self.lines().any(|rows| self.slice(rows) == *most))
     }
 
-    /// Returns the hashes of the series that a chart must show: the series of the rows `Rings::led`, in the same order.
+    /// Returns the hashes of the series that contain a row of [`Rings::led`], in the order of these rows. A chart must
+    /// show these series.
     fn led(&self, rings: &Rings) -> Vec<u64> {
         let mut seen = BTreeSet::new();
         let drawn = rings.led.iter().filter(|row| self.is_drawn(**row));
         drawn.map(|row| self.keys.hashes()[*row]).filter(|series| seen.insert(*series)).collect()
     }
 
-    /// Returns the hash of the longest series in a slice that is given by texts of the loader's key.
+    /// Returns the hash of the longest series in a slice; `None` if no series of the slice has enough points for a
+    /// line.
     fn of_slice(&self, slice: &SliceTexts) -> Option<u64> {
         let largest = self.lines().filter(|rows| self.has_texts(rows, slice));
         let largest = largest.max_by_key(|rows| (rows.len(), Reverse(rows[0])));
         largest.map(|rows| self.keys.hashes()[rows[0]])
     }
 
-    /// Returns true if the rows of a series are in a slice that is given by texts of the loader's key.
+    /// Returns true if a series belongs to a slice. `rows` contains the row numbers of the series.
     fn has_texts(&self, rows: &[usize], slice: &SliceTexts) -> bool {
         self.loader.as_ref().is_some_and(|loader| {
             let texts: BTreeSet<(String, String)> = loader.texts(rows[0]).into_iter().collect();
@@ -134,9 +138,9 @@ impl SeriesSet<'_> {
     }
 }
 
-/// Returns the indices of at most [`SERIES`] candidates. They are chosen in this order: series that a finding requires,
-/// the series whose latency changed most, series with other rows that findings name, series that the chart prefers,
-/// then series spread evenly from fast to slow.
+/// Chooses at most [`SERIES`] candidates, and returns their indices. Candidates that a finding requires come first,
+/// then the candidate whose latency changed most, then candidates with other rows that findings name, then candidates
+/// that the chart prefers. Free places are filled with candidates spread evenly from fast to slow.
 fn pick(candidates: &[SeriesCandidate<'_>]) -> BTreeSet<usize> {
     let farthest = (0..candidates.len())
         .filter(|i| candidates[*i].far > 0.0)

@@ -141,7 +141,8 @@ impl Gallery<'_> {
     }
 }
 
-/// Returns charts of tables in a single state: of the `most` tables with the most severe findings.
+/// Returns charts of at most `most` tables in a state that is not compared with another: the tables with the most
+/// severe findings.
 ///
 /// # Errors
 ///
@@ -170,7 +171,7 @@ pub fn curves(state: State<'_>, findings: &[Finding], most: usize) -> Result<Vec
     Ok(figures)
 }
 
-/// A state of a database, and the chart specs by which its tables are drawn.
+/// The data that all charts share: the state whose tables are drawn, and the chart specs.
 #[derive(Clone, Copy)]
 struct Drawer<'a> {
     state: State<'a>,
@@ -178,7 +179,7 @@ struct Drawer<'a> {
 }
 
 impl Drawer<'_> {
-    /// Returns the chart of a table; `None` if no slice has enough points along any column of the sweep.
+    /// Draws the chart of a table; `None` if no line in it would have enough points.
     fn draw(
         self,
         file: &TableFile,

@@ -15,12 +15,12 @@ const LINES: usize = 4;
 /// The height of a line of text in pixels.
 const LINE_HEIGHT: u32 = 14;
 
-/// Returns true if a series' name fits at the end of its line without being cut.
+/// Returns true if the name of a series fits into the space beside its chart line without being cut.
 pub(super) fn fits(name: &str) -> bool {
     broken(name, CHARS, LINES).iter().all(|line| !line.ends_with('…'))
 }
 
-/// The end of a drawn line, and the name to write there.
+/// The end point of a chart line, and the name of the series, which is written beside it.
 pub(super) struct End<'a> {
     pub name: &'a str,
     /// The index of the series in the chart.
@@ -28,7 +28,7 @@ pub(super) struct End<'a> {
     pub at: (i32, i32),
 }
 
-/// Writes each series' name at the end of its line. Names that would overlap are moved apart.
+/// Writes the name of each series at the end of its chart line. Names that would overlap are moved apart.
 pub(super) fn draw_ends<'a>(
     root: &Area<'a>,
     mut ends: Vec<End<'_>>,
@@ -61,8 +61,8 @@ fn ring_colour(severity: Severity) -> RGBColor {
     }
 }
 
-/// Draws the legend of the rings: for each rule, the number of ringed points and the number of rows that its findings
-/// name.
+/// Draws the legend of the rings around points. The legend states for each rule how many points have a ring and how
+/// many rows the rule's findings name.
 pub(super) fn draw_rings<'a>(
     root: &Area<'a>,
     figure: &ChartFigure,
@@ -101,8 +101,8 @@ pub(super) fn draw_ring<'a>(
     }
 }
 
-/// Moves blocks of text so that they do not overlap, and returns the y positions of their upper edges. `tops` contains
-/// the preferred positions.
+/// Places blocks of text below each other without overlap, and returns the y positions of their upper edges in pixels.
+/// `tops` contains the preferred positions, and `rows` is the available range.
 fn placed(tops: &[i32], heights: &[i32], rows: std::ops::Range<i32>) -> Vec<i32> {
     let mut free = rows.start;
     let mut placed: Vec<i32> = Vec::new();

@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::scene::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel, Scale};
 use super::{short, three_digits};
 
-/// The minimum number of points of a line.
+/// The minimum number of points that a line must have to be drawn.
 const FEWEST: usize = 3;
-/// The maximum number of points along the axis, an even number. With more points, the labels would overlap.
+/// The maximum number of points on the x axis, which must be even. The labels of more points would overlap.
 const POINTS: usize = 16;
 
 /// The colour of texts and axes, a grey that is readable on light and dark pages.
@@ -25,15 +25,15 @@ pub(crate) struct Sketch {
     pub text: String,
     /// The full name of the series.
     pub name: String,
-    /// The meaning of the grey lines, as text for the caption.
+    /// A text for the chart's caption that explains the grey lines; empty if they need no explanation.
     pub greys: &'static str,
     /// True if the chart shows a change of latency, power or a metric.
     #[serde(skip)]
     pub is_change: bool,
 }
 
-/// Draws one series of a chart: the series that shows the finding or the change best. `None` if the chart has no
-/// ratios, rates or power.
+/// Draws one series of a chart as Mermaid text: the series that changed most, or else a series that findings name.
+/// `None` if the chart has no ratios, rates or power.
 pub(crate) fn mermaid(figure: &ChartFigure) -> Option<Sketch> {
     let (panel, line, is_change) = subject(figure)?;
     let before = panel.line(line.series, LineKind::Base);
@@ -81,8 +81,8 @@ pub(crate) fn mermaid(figure: &ChartFigure) -> Option<Sketch> {
     Some(Sketch { text, name: name.to_owned(), greys, is_change })
 }
 
-/// Returns at most [`POINTS`] points. If there are more, the axis is divided into equal parts, and only the lowest and
-/// the highest point of each part are kept.
+/// Reduces points to at most [`POINTS`]. If there are more, the points are divided by x into groups of equal size, and
+/// only the lowest and the highest point of each group are kept.
 fn thinned<'p>(points: &[&'p ChartPoint]) -> Vec<&'p ChartPoint> {
     if points.len() <= POINTS {
         return points.to_vec();
@@ -96,9 +96,10 @@ fn thinned<'p>(points: &[&'p ChartPoint]) -> Vec<&'p ChartPoint> {
     points.chunks(points.len().div_ceil(POINTS / 2)).flat_map(of_part).collect()
 }
 
-/// Returns the line to draw, its panel, and a flag: true if the line shows a change or power. The line is the line that
-/// changed most, or else the power, or else a line outside of the latency panel with a ring, or else the slowest series
-/// of the second panel. Lines of the requested slice are preferred.
+/// Chooses the line to draw, and returns the line's panel, the line, and a flag: true if the line shows a change or
+/// power. The choice is the line that changed most, or else the line of the power, or else a line with a ringed point
+/// outside of the latency panel, or else the slowest line of the second panel. Lines of the requested slice are
+/// preferred.
 fn subject(figure: &ChartFigure) -> Option<(&Panel, &ChartLine, bool)> {
     let mut all: Vec<(usize, &Panel, &ChartLine)> = Vec::new();
     for (number, panel) in figure.panels.iter().enumerate() {
@@ -121,8 +122,8 @@ fn subject(figure: &ChartFigure) -> Option<(&Panel, &ChartLine, bool)> {
     Some((panel, line, false))
 }
 
-/// Returns the largest absolute log ratio between a line and the line before the change; `None` if the line has too few
-/// points or the panel does not show the state before the change.
+/// Returns the largest change of a line's values, as the absolute logarithm of the ratio after over before. `None` if
+/// the line has too few points or the panel does not show values before the change.
 fn change(panel: &Panel, line: &ChartLine) -> Option<f64> {
     if line.points.len() < FEWEST {
         return None;
@@ -137,7 +138,8 @@ fn change(panel: &Panel, line: &ChartLine) -> Option<f64> {
     Some(largest(&mut line.points.iter().filter_map(|p| Some(p.y / was(p.x)?.y))))
 }
 
-/// Returns the colour settings. Without them, GitHub draws dark texts on a dark page.
+/// Returns Mermaid's settings for the colours of a chart. With the default colours, GitHub draws dark texts on a dark
+/// page.
 fn theme() -> String {
     let inks = "titleColor xAxisLabelColor xAxisTitleColor xAxisTickColor xAxisLineColor \
                 yAxisLabelColor yAxisTitleColor yAxisTickColor yAxisLineColor";

@@ -8,12 +8,12 @@ use super::scene::SeriesName;
 use crate::database::table::{Column, Table};
 use crate::specs::KeyPart;
 
-/// The maximum number of characters of a column's name and of its value in a label. If the labels do not fit, the next
-/// pair of limits is tried.
+/// The limits that are tried for labels, one pair after the other, until all labels fit. A pair contains the maximum
+/// number of characters of a column's name, then of a column's value.
 const ROOM: [(usize, usize); 5] = [(32, 32), (32, 24), (32, 16), (32, 10), (12, 10)];
 
-/// Names series by the columns that the key parts `fixed` read. `series` contains the rows of each series. Returns a
-/// text with the columns that all series share, and the names of the series.
+/// Returns a text with the columns that all series share, and the name of each series. Names consist of the columns
+/// that the key parts `fixed` read. `series` contains the row numbers of each series.
 pub(super) fn names(
     table: &Table,
     fixed: &[KeyPart],
@@ -40,7 +40,7 @@ pub(super) fn names(
 }
 
 /// Returns one label per series, with the columns in which the series differ. Values are shortened until the labels
-/// fit, and all labels are distinct.
+/// fit. Labels that are equal after this are numbered.
 fn labels(apart: &[(&str, Vec<String>)], series: usize) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     for (of_name, of_value) in ROOM {
@@ -64,7 +64,8 @@ fn labels(apart: &[(&str, Vec<String>)], series: usize) -> Vec<String> {
     labels
 }
 
-/// Replaces the start and the end that all values share by `…`, if all values are long.
+/// Replaces the start and the end that all values share by `…`. If one of the values is short, all values are returned
+/// unchanged.
 fn unlike(values: &[String]) -> Vec<String> {
     const LONG: usize = 24;
     if values.iter().any(|value| value.chars().count() <= LONG) {
@@ -91,7 +92,7 @@ fn cut(text: &str, most: usize) -> String {
     ends.concat().into_iter().collect()
 }
 
-/// Joins the names and values of the columns for one series.
+/// Formats the columns of one series as text, such as `n 4096, k 8192`. `series` is the index of the series.
 fn words(columns: &[(impl Display, Vec<String>)], series: usize) -> String {
     let pairs =
         columns.iter().filter_map(|(name, values)| Some(format!("{name} {}", values.get(series)?)));

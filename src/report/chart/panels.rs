@@ -12,8 +12,8 @@ use crate::database::diff::FAR;
 use crate::database::table::TableScope;
 
 impl Sides<'_> {
-    /// Returns the panel of power in W, which is drawn if only the power changed. The power limit of the first row is
-    /// marked.
+    /// Returns the panel of power in W, which is drawn if only the power changed. A horizontal line marks the power
+    /// limit in the first drawn row.
     pub(crate) fn power(&self, chosen: &[Vec<usize>]) -> Panel {
         let Self { scope, head, base, beside, .. } = self;
         let limit = scope.table.column("power_limit").map(|column| column.number(chosen[0][0]));
@@ -84,8 +84,8 @@ impl Sides<'_> {
         Panel { mark: Some(1.0), scale, band, ..Panel::named(&format!("{name}, after / before")) }
     }
 
-    /// Labels the rate panel of a chart with its own rate, and marks the limit of the rate in the row `first`. A limit
-    /// of more than ten times the largest rate is not marked.
+    /// Labels the rate panel with the chart's own rate, and marks the limit of this rate by a line. The limit is
+    /// computed for the row with the number `first`. A limit of more than ten times the largest rate is not marked.
     fn limit(&self, panel: &mut Panel, first: usize) -> Result<(), ExprError> {
         let Some(rate) = &self.axis.chart.rate else { return Ok(()) };
         let limit = rate.limit.as_ref().map(|limit| limit.numbers(self.scope)).transpose()?;
@@ -99,8 +99,8 @@ impl Sides<'_> {
     }
 }
 
-/// Returns `set` and its rows of the same series: the series to which `rows` of the head belong. `None` without such
-/// rows.
+/// Finds the series of `set` that corresponds to a series of the head, whose row numbers are `rows`. Returns `set` and
+/// the row numbers of the found series; `None` if `set` has no such series.
 fn same<'s>(
     set: Option<&'s SeriesSet<'s>>,
     head: &SeriesSet<'_>,

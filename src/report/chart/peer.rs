@@ -23,8 +23,9 @@ pub(super) struct Peer<'a> {
 }
 
 impl<'a> Peer<'a> {
-    /// Returns the first peer that findings on a table name, or else the reference of an added table; `None` without a
-    /// peer or if the peer cannot be read. References with implausible latencies are skipped.
+    /// Finds the peer to draw with a table: a peer that findings on the table name, or else the reference of an added
+    /// table. `None` if there is no such peer or the peer cannot be read. References with implausible latencies are
+    /// skipped.
     pub(crate) fn find(
         state: State<'a>,
         file: &TableFile,
@@ -50,14 +51,14 @@ impl<'a> Peer<'a> {
         Some(Self { table: table.into(), place, system, name })
     }
 
-    /// Returns the peer's rows as a scope for the formulas of the table's spec.
+    /// Returns a scope that evaluates the formulas of the table's spec on the peer's rows.
     pub(super) fn scope<'s>(&'s self, of: &TableScope<'s>) -> TableScope<'s> {
         TableScope::new(&self.table, of.spec, self.place, self.system, of.lookups)
     }
 }
 
-/// Returns the reference with the largest latency ratio in a finding's slices: the newest version of another backend,
-/// the previous version of the same backend, or the same version of a nearby system.
+/// Returns the reference from which the slices in findings differ most. A reference is the newest version of another
+/// backend, the previous version of the same backend, or the same version of a nearby system.
 fn reference<'a>(
     state: State<'a>,
     file: &TableFile,
@@ -83,8 +84,8 @@ fn reference<'a>(
     state.catalog.table(&edition?.files.first()?.entry.path)
 }
 
-/// Returns the reference with the largest latency ratio in a slice, as its name and the absolute log ratio; `None` if
-/// the evidence of the slice has no ratios.
+/// Returns the name of the reference with the largest latency ratio in a slice, and the absolute logarithm of this
+/// ratio. `None` if the evidence of the slice has no ratios.
 pub(super) fn farthest(evidence: &SliceEvidence) -> Option<(String, f64)> {
     let (_, figure) = &evidence.figure;
     let ratios = figure.as_object()?.iter();

@@ -7,32 +7,34 @@ use super::peer::farthest;
 use super::scene::{LineKind, Panel, Ring};
 use crate::findings::Finding;
 
-/// The maximum number of rows per finding that influence which series a chart shows.
+/// The maximum number of rows per finding that a chart shows with priority.
 const PRIORITY_RULES: usize = 16;
 /// The maximum number of rings per rule in a chart; more rings would hide the lines.
 const RINGED: usize = 10;
 
-/// A slice of a table: the text of each of its key parts, by the part's name.
+/// The name of a slice: a map from the name of each key part to its text, such as from `gemm_dtype` to `fp8`.
 pub(super) type SliceTexts = BTreeMap<String, String>;
 
 /// The rows of a table that findings name.
 #[derive(Debug, Default)]
 pub(crate) struct Rings {
-    /// The rules whose findings name rows, those with errors first.
+    /// The rules whose findings name rows of the table. Rules with errors come first.
     pub(in crate::report) rules: Vec<Ring>,
-    /// The rules whose findings name a row, as indices of `rules`, by row number.
+    /// For each row that findings name, the rules of these findings, as indices of `rules`. The map's key is the row
+    /// number.
     by_row: BTreeMap<usize, Vec<usize>>,
     /// The rows that a chart shows with priority: first the worst row of each finding, then the second worst row of
     /// each finding, and so on.
     pub(in crate::report) led: Vec<usize>,
-    /// The slices that findings compare with a peer without naming rows. Slices that differ most come first.
+    /// The slices that findings compare with a peer, for findings that name no rows. Slices with the largest difference
+    /// from the peer come first.
     pub(super) slices: Vec<SliceTexts>,
-    /// The requested slice, which takes precedence over findings; `None` for any slice.
+    /// The slice that the caller requests, which takes precedence over findings; `None` if no slice is requested.
     pub(super) asked: Option<SliceTexts>,
 }
 
 impl Rings {
-    /// Collects the rings of a table with `rows` rows from the findings on it.
+    /// Collects the rows that findings on a table name. `rows` is the number of rows in the table.
     pub(crate) fn new<'f>(findings: impl IntoIterator<Item = &'f Finding>, rows: usize) -> Self {
         let mut findings: Vec<&Finding> = findings.into_iter().collect();
         findings.sort_by(|a, b| (a.severity, &a.rule).cmp(&(b.severity, &b.rule)));
@@ -69,7 +71,7 @@ impl Rings {
         rings
     }
 
-    /// Returns the index in `rules` of a finding's rule. Adds the rule if it is new.
+    /// Returns the index of a finding's rule in `rules`, and adds the rule if `rules` does not contain it.
     fn rule(&mut self, finding: &Finding) -> usize {
         let known = self.rules.iter().position(|ring| ring.name == finding.rule);
         known.unwrap_or_else(|| {
@@ -84,8 +86,9 @@ impl Rings {
         self.by_row.get(&row).map_or(&[], Vec::as_slice)
     }
 
-    /// Keeps at most [`RINGED`] rings of each rule in a chart. Rings are kept first around rows that differ most from
-    /// the served row at the same x position, then in the order of [`Rings::led`].
+    /// Removes rings from a chart until each rule has at most [`RINGED`]. The remaining rings are those around rows
+    /// that differ most from the served row at the same x position. Rows that differ equally are kept in the order of
+    /// [`Rings::led`].
     pub(super) fn thin(&self, panels: &mut [Panel]) {
         let mut ringed: Vec<(f64, usize, usize)> = Vec::new();
         let latency = panels.first();
@@ -114,7 +117,7 @@ impl Rings {
         }
     }
 
-    /// Returns the numbers of the ringed rows.
+    /// Returns the row numbers of the rows that findings name.
     pub(super) fn rows(&self) -> impl Iterator<Item = usize> {
         self.by_row.keys().copied()
     }

@@ -10,18 +10,18 @@ pub struct ChartFigure {
     pub name: String,
     /// The path of the file from which the chart is drawn.
     pub path: String,
-    /// The title: the table and its place.
+    /// The title: the table's name with its system, backend and version.
     pub title: String,
     /// The subtitle: the number of series shown, the kinds of lines, and the columns that all series share.
     pub subtitle: String,
     /// The label of the x axis.
     pub x: String,
-    /// The indices of the series in the requested slice; empty if no slice is requested or the slice has no series
-    /// here.
+    /// The indices of the drawn series that belong to the requested slice; empty if no slice is requested or none of
+    /// its series is drawn.
     pub asked: Vec<usize>,
     /// The names of the series, by index. A series has one colour in all panels.
     pub series: Vec<SeriesName>,
-    /// The rules whose findings name ringed points.
+    /// The rules with findings on the table's rows. The points of these rows can have rings.
     pub rings: Vec<Ring>,
     /// The panels; the first shows the measured quantity.
     pub panels: Vec<Panel>,
@@ -30,7 +30,7 @@ pub struct ChartFigure {
 /// The name of a series.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeriesName {
-    /// The columns in which the series differs from the other series of the chart, shortened.
+    /// A short name: the columns in which the series differs from the other series of the chart, with shortened values.
     pub label: String,
     /// The full name: all columns that are constant along the series, with their values.
     pub whole: String,
@@ -61,7 +61,7 @@ pub struct Panel {
     pub y: String,
     /// The kind of the y axis.
     pub scale: Scale,
-    /// A value marked by a horizontal line: the limit of the machine, or 1 for ratios.
+    /// The y value of a horizontal line: the limit of the machine, or 1 for ratios. `None` for no line.
     pub mark: Option<f64>,
     /// The shaded range of y values; `None` for no range.
     pub band: Option<(f64, f64)>,
@@ -95,8 +95,8 @@ pub enum Scale {
     Log,
     /// A linear y axis that starts at zero.
     Linear,
-    /// A y axis for ratios, after over before, with the factor by which reruns differ. The axis is linear and starts at
-    /// zero, or logarithmic if a ratio is large. The range of reruns is shaded.
+    /// A y axis for ratios, after over before. It contains the factor by which reruns differ, which limits the shaded
+    /// range. The axis is linear and starts at zero; if a ratio is large, the axis is logarithmic.
     Change(f64),
 }
 
@@ -105,7 +105,7 @@ pub enum Scale {
 pub struct ChartLine {
     /// The index of the series.
     pub series: usize,
-    /// The kind of the points.
+    /// The kind of the line, such as the served rows before the change.
     pub kind: LineKind,
     /// The points, sorted by x.
     pub points: Vec<ChartPoint>,
@@ -120,12 +120,11 @@ pub enum LineKind {
     Base,
     /// The served rows of a peer.
     Peer,
-    /// Rows that the loader does not serve, because it serves another row with the same key. They are drawn as single
-    /// points.
+    /// Rows that the loader does not serve, such as copies of a served row. They are drawn as single points.
     Copies,
     /// The speed-of-light bound.
     Bound,
-    /// A dotted line of computed values: perfect scaling from the first point, or the median of all points.
+    /// Computed values, drawn as a dotted line: the perfect scaling from the first point, or the median of all points.
     Ideal,
     /// Single points without a connecting line.
     Points,

@@ -10,7 +10,7 @@ use crate::database::served::rows::{has_key, served_rows};
 use crate::database::table::{Keys, Table, TableScope};
 use crate::specs::KeyPart;
 
-/// The minimum number of points of a line.
+/// The minimum number of points that a line must have to be drawn.
 pub(in crate::report) const POINTS: usize = 3;
 /// The maximum number of rows per series that are drawn although the loader does not serve them.
 const COPIES: usize = 200;
@@ -51,8 +51,8 @@ pub(in crate::report) struct SeriesSet<'a> {
 }
 
 impl<'a> SeriesSet<'a> {
-    /// Groups a table's rows along the column `x`. The rows of a series agree in the parts `fixed`, and the rows of a
-    /// slice in the parts `panel`.
+    /// Groups a table's rows into series along the column `x`. All rows of a series have the same values in the key
+    /// parts `fixed`, and all rows of a slice have the same values in the key parts `panel`.
     pub(crate) fn new(
         scope: &'a TableScope<'a>,
         x: &str,
@@ -138,14 +138,15 @@ impl<'a> SeriesSet<'a> {
         format!("{shown} of {} series", all.max(shown))
     }
 
-    /// Returns the points of the served rows, sorted by x.
+    /// Returns one point per served row, sorted by x. `rows` contains the row numbers of a series, and `values` the y
+    /// value of every row of the table.
     pub(super) fn points(&self, rows: &[usize], values: &[f64], rings: &Rings) -> Vec<ChartPoint> {
         let served = rows.iter().filter(|row| self.serves(**row));
         self.by_place(served, values, rings)
     }
 
-    /// Returns the points of rows that are not served: rows for which the loader serves another row with their key, and
-    /// rows that findings name but the loader does not read. If there are too many, named rows are kept first.
+    /// Returns the points of rows that are not served: rows with the key of a served row, and rows that the loader does
+    /// not read but that findings name. At most [`COPIES`] rows are drawn, rows that findings name first.
     pub(super) fn copies(&self, rows: &[usize], values: &[f64], rings: &Rings) -> Vec<ChartPoint> {
         let is_named = |row: &usize| !rings.of(*row).is_empty();
         let mut copies: Vec<usize> =
@@ -174,7 +175,7 @@ impl<'a> SeriesSet<'a> {
     }
 }
 
-/// Returns true if the loader's key is known and the table has its columns.
+/// Returns true if the loader's key is known and the table has all columns that the key needs.
 pub(super) fn is_served(scope: &TableScope<'_>, table: &Table) -> bool {
     let TableScope { spec, place, system, lookups, .. } = *scope;
     let scope = TableScope::new(table, spec, place, system, lookups);
@@ -203,7 +204,8 @@ fn uses(scope: &TableScope<'_>, loader: &Keys<'_>) -> Result<Vec<RowUse>, ExprEr
     Ok(uses)
 }
 
-/// Marks the first row at each x position of a series as served. This is used for tables without a known key.
+/// Determines the use of rows in a table without a known key. In each series, the first row at each x position counts
+/// as served, and all further rows at this position count as copies.
 fn first_at_each_place(keys: &Keys<'_>, x: &[f64]) -> Vec<RowUse> {
     let mut seen = HashSet::new();
     let places = keys.hashes().iter().zip(x).map(|(series, x)| (*series, x.to_bits()));

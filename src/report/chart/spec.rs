@@ -15,7 +15,8 @@ pub struct ChartSpec {
     /// The column of the x axis; `None` for the first column of the sweep that varies.
     #[serde(default)]
     pub x: Option<String>,
-    /// The columns that define a slice; `None` for all columns of names and flags in the key. A chart shows one slice.
+    /// The columns that define a slice; `None` for all key columns with names or flags, such as the dtype. A chart
+    /// shows one slice.
     #[serde(default)]
     pub panel: Option<Vec<String>>,
     /// Conditions on rows. A series with a row that meets a condition is preferred; earlier conditions take precedence.

@@ -34,7 +34,7 @@ const LINEAR: f64 = 4.0;
 /// The largest ratio between the ends of a logarithmic axis. Values below this range are not shown.
 const DECADES: f64 = 1e4;
 
-/// Draws a scene as SVG, with escaped texts. If a page contains the SVG inline, points show their values on hover.
+/// Draws a chart as SVG, with escaped texts. If a page contains the SVG inline, points show their values on hover.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ pub fn svg(figure: &ChartFigure) -> Result<String> {
     Ok(sized(&drawn, height, &said).replacen("</svg>", &end, 1))
 }
 
-/// Draws the title, the lines `said` of the subtitle, and below them the panels.
+/// Draws a chart on a picture: the title, the subtitle, whose lines are `said`, and the panels.
 fn paint<'a>(
     figure: &ChartFigure,
     said: &[String],
@@ -86,7 +86,7 @@ fn paint<'a>(
     root.present()
 }
 
-/// The state while the panels of a figure are drawn onto a picture.
+/// The data for drawing the panels of a chart below each other.
 struct Painter<'f, 'a> {
     figure: &'f ChartFigure,
     root: &'f Area<'a>,
@@ -189,8 +189,8 @@ impl<'a> Painter<'_, 'a> {
         draw_ends(self.root, ends, chart.plotting_area().get_pixel_range().1)
     }
 
-    /// Adds an invisible circle around a point. If the pointer is over it, a tooltip shows the series, values and
-    /// findings.
+    /// Adds an invisible circle around a point. While the pointer is over the circle, a tooltip shows the series,
+    /// values and findings of the point.
     fn hover(&mut self, panel: &Panel, line: &ChartLine, point: &ChartPoint, (x, y): (i32, i32)) {
         let figure = self.figure;
         let state = match line.kind {

@@ -13,7 +13,7 @@ use crate::base::expr::ExprError;
 use crate::database::table::TableScope;
 use crate::specs::KeyPart;
 
-/// The change, findings and peer with which a table is drawn.
+/// The context in which a table is drawn: the table's change, its findings and a peer.
 #[derive(Clone, Copy)]
 pub(super) struct ChartContext<'a> {
     /// The change of the table; `None` if only one state was judged.
@@ -82,7 +82,7 @@ impl Axis<'_> {
     }
 }
 
-/// Both states of a table, grouped in series along an axis, and the rows that changed between the states.
+/// The rows of a table before and after a change, grouped into series along an x axis, and the rows that changed.
 pub(super) struct Sides<'a> {
     pub axis: &'a Axis<'a>,
     pub scope: &'a TableScope<'a>,

@@ -1,7 +1,7 @@
 //! The ranges and tick marks of logarithmic axes.
 
-/// The maximum factor by which a limit, such as a bound, extends the range of an axis. Limits farther away would
-/// flatten the lines.
+/// The maximum factor by which an axis is extended beyond the measured values to show a limit, such as a bound. An axis
+/// that includes more distant limits would flatten the lines.
 const BEYOND: f64 = 3.0;
 
 /// Returns the smallest and the largest positive value. If there is only one value, returns a range around it.
@@ -17,7 +17,8 @@ pub(super) fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
 }
 
-/// Extends the range of measured values to the limits that are at most a factor of [`BEYOND`] outside of it.
+/// Extends the range of measured values so that it includes nearby limits. A limit is near if it is outside of the
+/// range by at most the factor [`BEYOND`].
 pub(super) fn extended((low, high): (f64, f64), limits: impl Iterator<Item = f64>) -> (f64, f64) {
     let near = limits.filter(|limit| (low / BEYOND..=high * BEYOND).contains(limit));
     near.fold((low, high), |(l, h), v| (l.min(v), h.max(v)))
@@ -35,8 +36,8 @@ pub(super) fn at_points(mut places: Vec<f64>, range: (f64, f64)) -> Vec<f64> {
     if fits { places } else { ticks(range) }
 }
 
-/// Returns tick marks within a range: powers of ten. If these are few, their multiples by 2 and 5 are added; if the
-/// ticks are still few, the multiples by all digits.
+/// Returns tick marks within a range. These are powers of ten; if there are too few, multiples of powers of ten are
+/// added, such as 2, 5, 20 and 50.
 pub(super) fn ticks(range: (f64, f64)) -> Vec<f64> {
     const FEW: usize = 4;
     const DIGITS: [f64; 10] = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];

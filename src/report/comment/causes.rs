@@ -14,19 +14,19 @@ use crate::report::view::finding::FindingView;
 /// The maximum number of words at the start of a message that identify a cause.
 const WORDS: usize = 5;
 
-/// Words of a message that depend on a number or on its precision. They do not identify a cause.
+/// Words whose use depends on a number in the message, such as `have` after a plural. They do not identify a cause.
 const OF_NUMBERS: [&str; 2] = ["about", "have"];
 
-/// The findings of one rule and severity that share a cause, over all versions.
+/// The findings of one rule and severity that share a cause. The findings can concern several versions.
 #[derive(Serialize)]
 pub(super) struct CauseSection<'a> {
     mark: &'static str,
     rule: &'a str,
     /// The backend and version, or the number of versions; empty if the findings concern no backend.
     place: String,
-    /// The number of findings, and the number of rows that they concern, as text for people.
+    /// The number of findings, and the number of rows that the findings concern, as text for people.
     extent: String,
-    /// The finding whose worst row differs most.
+    /// The most serious finding of the cause, which is shown as an example.
     pub example: &'a FindingView<'a>,
     /// The paths that are shown; the paths of the worst findings come first.
     pub paths: Vec<&'a str>,
@@ -36,7 +36,7 @@ pub(super) struct CauseSection<'a> {
     pub block: bool,
     /// The rows of the example finding as lines of text; empty if there is no room.
     pub lines: Vec<&'a str>,
-    /// The advice of the rule; empty if an earlier cause of the same rule shows it.
+    /// The advice of the rule; empty if the comment already contains it with an earlier cause of the same rule.
     pub instead: &'a str,
     /// The command that reproduces the findings.
     command: String,
@@ -62,8 +62,8 @@ pub(super) fn causes<'a>(view: &'a ReportView<'a>) -> Vec<CauseSection<'a>> {
     sections.collect()
 }
 
-/// Returns the first words of a message that are neither names nor numbers. Messages for which these words agree share
-/// a cause.
+/// Returns the words that identify the cause of a message: its first words that are neither names nor numbers. Messages
+/// with the same words share a cause.
 fn words(message: &str) -> Vec<&str> {
     let (start, _) = message.split_once(": ").unwrap_or((message, ""));
     let plain = |word: &&str| word.bytes().all(|b| b.is_ascii_lowercase());
@@ -71,7 +71,7 @@ fn words(message: &str) -> Vec<&str> {
     plain.filter(|word| word.len() > 3 && !OF_NUMBERS.contains(word)).take(WORDS).collect()
 }
 
-/// Returns the backend and version if the findings concern only one, or else the number of versions.
+/// Returns the backend and version of the findings, or the number of versions if the findings concern several.
 fn place(group: &[&FindingView<'_>]) -> String {
     let place = |f: &FindingView<'_>| [&*f.backend, &*f.version].join(" ").trim().to_owned();
     let places: BTreeSet<String> = group.iter().map(|f| place(f)).collect();
@@ -122,7 +122,7 @@ impl<'a> CauseSection<'a> {
         (!step.is_empty()).then_some((self.rule, step.trim_end_matches('.')))
     }
 
-    /// Limits the number of shown paths to `paths`, but to at least one.
+    /// Limits the number of shown paths to `paths`. At least one path remains.
     pub(crate) fn limit(&mut self, paths: usize) {
         let shown = self.paths.len().min(paths.max(1));
         self.rest += self.paths.len() - shown;

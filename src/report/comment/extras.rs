@@ -19,7 +19,7 @@ pub struct Extras<'a> {
     pub inconclusive_passes: bool,
 }
 
-/// The result of a smoke command, with which a user tries the database.
+/// The result of the smoke command, with which a user tests the changed database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Smoke {
     /// The command line as given by the user.

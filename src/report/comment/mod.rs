@@ -13,7 +13,7 @@ use crate::report::view::ReportView;
 
 const TEMPLATE: &str = include_str!("../../../charts/comment.md.j2");
 
-/// The length in bytes that a reviewer is expected to read. Most comments are at most this long.
+/// The length in bytes of a comment that a reviewer is expected to read completely. Most comments are not longer.
 const READ: usize = 8_000;
 
 /// The maximum length of a comment in bytes. GitHub accepts 65,536.
@@ -22,8 +22,8 @@ const LONGEST: usize = 16_000;
 /// The number of charts drawn in the comment itself.
 pub const SKETCHES: usize = 1;
 
-/// The sizes that are tried for a comment, the largest first. Sizes before [`FORCED`] must fit into [`READ`], later
-/// sizes into [`LONGEST`]. Every size shows one path of every cause before it shows a second path of any cause.
+/// The sizes of a comment, the largest first. The comment is rendered in one size after the other until it is short
+/// enough: at most [`READ`] bytes in sizes before [`FORCED`], at most [`LONGEST`] bytes in later sizes.
 const SIZES: [Size; 7] = [
     size([20, 5, 100, 10, 6, 40, 1, 100]),
     size([10, 3, 100, 10, 6, 15, 1, 40]),
@@ -39,7 +39,8 @@ const fn size([paths, rows, blocks, slices, movers, listed, sketches, output]: [
     Size { paths, rows, blocks, slices, movers, listed, sketches, output }
 }
 
-/// The index of the first size that is used only if all earlier sizes exceed [`LONGEST`].
+/// The index in [`SIZES`] of the first size that is tried only if the comment in the previous size is longer than
+/// [`LONGEST`].
 const FORCED: usize = 4;
 
 /// Renders the comment of a report: the verdict, new errors, the summary tables of the change, new warnings,

@@ -41,10 +41,11 @@ pub(super) struct Size {
     pub output: usize,
 }
 
-/// The maximum number of causes listed for errors, and for warnings.
+/// The maximum number of causes in the list of errors, and in the list of warnings.
 const GLANCE: usize = 10;
 
-/// The maximum number of rules whose first step of advice is part of the decision.
+/// The maximum number of rules whose advice the comment quotes beside the decision. Only the first step of the advice
+/// is quoted.
 const STEPS: usize = 2;
 
 /// The values that the template of the comment shows.
@@ -61,13 +62,14 @@ pub(super) struct Sections<'a> {
     remarks: &'a [String],
     /// The summary tables of the change, one per kind of change that has rows.
     kind_tables: Vec<ChangeTable>,
-    /// The class of the change, the numbers of changed tables, rows and files, and the names of the changed columns.
+    /// The class of the change, such as `append-only`, the numbers of changed tables, rows and files, and the names of
+    /// the changed columns.
     numbers: Option<&'a str>,
     /// Lines about the predicted step times as a whole.
     predictions: Vec<PredictionLine>,
     /// The steps whose predicted time changed most, as rows of a table.
     movers: Vec<MoverRow>,
-    /// The maximum number of causes listed for errors, and for warnings.
+    /// The maximum number of causes in the list of errors, and in the list of warnings.
     glance: usize,
     /// The causes of the new errors.
     errors: Vec<CauseSection<'a>>,
@@ -85,15 +87,15 @@ pub(super) struct Sections<'a> {
     smoke: Option<&'a Smoke>,
     /// The last lines of the smoke command's output, which usually show the reason of a failure.
     output: Vec<&'a str>,
-    /// Lines about contents that are left out here and that the JSON report has.
+    /// Lines that state which contents are only in the JSON report.
     left_out: Vec<String>,
-    /// The first eight characters of the fingerprints of new errors and warnings, by which the next comment recognises
-    /// them.
+    /// The first eight characters of the fingerprints of new errors and warnings. A hidden line of the comment lists
+    /// these texts, by which a later comment recognises the findings.
     fingerprints: Vec<String>,
 }
 
 impl<'a> Sections<'a> {
-    /// Fills the sections from a report, and limits each section to its part of `size`.
+    /// Fills the sections of a comment from a report. `size` limits the length of each section.
     pub(crate) fn new(view: &'a ReportView<'a>, extras: Extras<'a>, size: Size) -> Self {
         let changes = view.changes.as_ref();
         let all = changes.iter().flat_map(|c| &c.tables);
@@ -155,14 +157,14 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// Lists the first eight characters of the fingerprints of new errors and warnings. Those of the worst findings come
-/// first.
+/// Lists the first eight characters of the fingerprints of new errors and warnings. The fingerprints of the worst
+/// findings come first.
 fn fingerprints(view: &ReportView<'_>) -> Vec<String> {
     let worst = view.worst_first().into_iter().filter(|f| f.raw.severity != Severity::Info);
     worst.take(FINGERPRINTS).map(|f| f.raw.fingerprint()[..8].to_owned()).collect()
 }
 
-/// Lines about contents of which the comment shows nothing and which only the JSON report has.
+/// Lines that state which contents the comment leaves out, so that they are only in the JSON report.
 #[derive(Default)]
 struct LeftOut(Vec<String>);
 
@@ -173,8 +175,8 @@ impl LeftOut {
         }
     }
 
-    /// Returns a list unchanged if it has at most `most` items. A longer list is replaced by an empty one and by a line
-    /// about the items left out, which are called `what`.
+    /// Returns a list of at most `most` items unchanged. For a longer list, returns an empty list, and adds a line with
+    /// the number of items that are left out. `what` is the noun for an item, such as `table`.
     fn keep<T>(&mut self, all: Vec<T>, most: usize, what: &str) -> Vec<T> {
         if all.len() <= most {
             return all;
@@ -184,7 +186,8 @@ impl LeftOut {
     }
 }
 
-/// Joins the first steps of advice of at most [`STEPS`] rules. Only the causes that `is_meant` selects count.
+/// Returns the first steps of the advice of at most [`STEPS`] rules as one text. Only the rules of causes for which
+/// `is_meant` is true are used.
 fn steps(causes: &[CauseSection<'_>], is_meant: impl Fn(&CauseSection<'_>) -> bool) -> String {
     let steps = causes.iter().filter(|cause| is_meant(cause)).filter_map(CauseSection::first_step);
     let steps = steps.take(STEPS).map(|(rule, step)| format!("{rule}: {step}."));

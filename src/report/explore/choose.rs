@@ -13,13 +13,15 @@ use crate::report::chart::{POINTS, Rings, RowUse, SeriesSet};
 /// The rows chosen for a page, and the numbers of rows and series that are left out.
 #[derive(Default)]
 pub(super) struct ChosenRows {
-    /// The row numbers of each side, in the order of the page's sides. Rows of the same series are adjacent.
+    /// The chosen row numbers of each side of the page. A side is the table, its base or a peer. Rows of the same
+    /// series are adjacent.
     pub rows: Vec<Vec<usize>>,
-    /// A row of the series that the page shows first, as the index of the row's side and the row number.
+    /// A row of the series that the page shows first: the index of the row's side (the table, its base or a peer), then
+    /// the row number.
     pub first: Option<(usize, usize)>,
     /// The number of series that the page contains.
     series: usize,
-    /// The number of series that the page could contain.
+    /// The number of series that could be shown, including the series that are left out.
     of: usize,
     /// The number of head rows without a positive finite latency, which a logarithmic axis cannot
     /// show.
@@ -33,16 +35,18 @@ pub(super) struct ChosenRows {
 /// A series that may be shown on the page.
 #[derive(Default)]
 struct PageSeries {
-    /// The row numbers of the series, by side. Each entry is the index of a side with the numbers of its rows.
+    /// The row numbers of the series on each side of the page. An entry contains the index of a side (the table, its
+    /// base or a peer), then the row numbers in this side's table.
     rows: Vec<(usize, Vec<usize>)>,
     /// The number of the series' rows that findings name.
     ringed: usize,
-    /// The best rank of the series' rows in [`Rings::led`], where 0 is shown first; `None` if `led` contains none of
-    /// the rows.
+    /// The smallest position of the series' rows in [`Rings::led`]. Series with a small position are shown first.
+    /// `None` if `led` contains no row of the series.
     led: Option<usize>,
     /// The number of the series' points that differ between base and head.
     changed: usize,
-    /// The index of the first condition in the chart's `prefer` that a row of the series meets.
+    /// The index of the first condition in the chart's `prefer` that a row of the series meets; the number of
+    /// conditions if no row meets one. Series with a small index are preferred.
     preference: usize,
     /// The hash of the series' slice.
     slice: u64,
@@ -53,14 +57,15 @@ impl PageSeries {
         self.rows.iter().map(|(_, rows)| rows.len()).sum()
     }
 
-    /// Returns the number of rows in the head or the base, whichever is larger.
+    /// Returns the number of rows that the series has in the head or in the base, whichever number is larger.
     fn points(&self) -> usize {
         let own = self.rows.iter().filter(|(side, _)| *side <= 1);
         own.map(|(_, rows)| rows.len()).max().unwrap_or(0)
     }
 }
 
-/// Chooses whole series with at most `most` rows in total, by priority.
+/// Chooses the series for a page until the page has `most` rows, the most important series first. Every series is shown
+/// with all of its rows, except that a first series of more than `most` rows is thinned out.
 ///
 /// # Errors
 ///
@@ -136,7 +141,8 @@ fn changed(series: &PageSeries, sets: &[SeriesSet<'_>], base: usize) -> usize {
     points(0).symmetric_difference(&points(base)).count()
 }
 
-/// Sorts series so that the series to show first come first.
+/// Sorts series by importance: series with findings come first, then changed series. All further series alternate
+/// between slices.
 fn ranked(all: HashMap<u64, PageSeries>) -> Vec<PageSeries> {
     let mut series: Vec<(u64, PageSeries)> = all.into_iter().collect();
     // The hash orders series of equal priority arbitrarily, but in the same way in every run.

@@ -151,7 +151,7 @@ fn json(cell: &CellValue) -> serde_json::Value {
     }
 }
 
-/// Encodes numbers in single precision as base64; a chart shows fewer digits.
+/// Encodes numbers in single precision as base64. This precision is sufficient for a chart.
 pub(super) fn singles(values: impl Iterator<Item = f64>) -> String {
     let bytes: Vec<u8> = values.flat_map(|value| (value as f32).to_le_bytes()).collect();
     STANDARD.encode(bytes)

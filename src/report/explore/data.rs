@@ -14,10 +14,11 @@ use crate::findings::Finding;
 use crate::report::chart::{Ring, Rings, SeriesSet};
 use crate::specs::KeyPart;
 
-/// The rows of an explorer page, encoded as columns. Rows are grouped by side: the table, its base, then each peer.
+/// The rows of an explorer page, encoded as columns. The rows of the table come first, then the rows of its base, then
+/// the rows of each peer.
 #[derive(Debug, Serialize)]
 pub(super) struct PageData {
-    /// The columns of the loader's key. The last one is the axis that the page shows first.
+    /// The columns of the loader's key. The page first uses the last column as the x axis.
     parts: Vec<PageColumn>,
     sides: Vec<PageSide>,
     /// The latency of each row in ms, encoded in single precision.
@@ -30,7 +31,8 @@ pub(super) struct PageData {
     uses: String,
     rings: Vec<PageRing>,
     findings: Vec<PageFinding>,
-    /// A row of the series with which the page opens, as an index into the rows of the page; `None` lets the page choose.
+    /// The index, among the rows of the page, of a row in the series that is shown first. With `None`, the page chooses
+    /// the series.
     first: Option<usize>,
     /// One flag per finding: true if the page can show the finding.
     #[serde(skip)]
@@ -52,15 +54,16 @@ struct PageRing {
     severity: &'static str,
     /// The indices of the rows on the page, as 32-bit integers in base64.
     at: String,
-    /// The numbers of the same rows in the table, as 32-bit integers in base64.
+    /// The row numbers, within the table, of the rows that `at` lists, as 32-bit integers in base64.
     rows: String,
 }
 
-/// The place of a finding on the page.
+/// The row and the slice at which the page shows a finding.
 #[derive(Debug, Serialize)]
 struct PageFinding {
     fingerprint: String,
-    /// The index on the page of one row that the finding names; `None` if the page shows none of its rows.
+    /// The index, among the rows of the page, of the worst row that the finding names; `None` if the page shows no such
+    /// row.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<usize>,
     /// The slice that the finding concerns, as pairs of name and text; empty if the finding concerns no slice.
@@ -120,8 +123,8 @@ impl PageData {
     }
 }
 
-/// Locates a finding on the page: by the worst of its rows that the page shows, and by the first slice that it
-/// concerns.
+/// Determines the row and the slice at which the page shows a finding: the worst of the finding's rows that are on the
+/// page, and the finding's first slice. `place` maps row numbers to indices on the page.
 fn placed(finding: &Finding, place: &HashMap<usize, usize>) -> PageFinding {
     let examples = finding.examples.iter().map(|example| example.row as u32);
     let is_named = |row: &u32| finding.named_rows.contains(row);

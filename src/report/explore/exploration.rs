@@ -12,7 +12,7 @@ use crate::report::chart::ChartSpec;
 use crate::specs::system::System;
 use crate::specs::{Lookups, TableSpec};
 
-/// The relation of a side's table to the table of the page.
+/// The kind of a side of the page. A side is a table whose rows the page shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SideKind {
@@ -59,7 +59,7 @@ pub(crate) struct Exploration<'a> {
 }
 
 impl Exploration<'_> {
-    /// Returns the rows of a side as a scope for the formulas of the table's spec.
+    /// Returns a scope that evaluates the formulas of the table's spec on the rows of a side.
     pub(super) fn scope<'s>(&'s self, side: &'s ExploredSide<'_>) -> TableScope<'s> {
         TableScope::new(&side.table, self.spec, side.place, side.system, self.lookups)
     }

@@ -42,8 +42,8 @@ const LIBRARY_LICENCE: &str = include_str!("uplot/LICENSE");
 /// The maximum size of a page in bytes. Larger pages are slow to send and to open.
 const LARGEST: usize = 3_000_000;
 
-/// The maximum number of rows on the first attempt to build a page. A page of this many rows is small enough if the
-/// table has fewer than ten columns.
+/// The maximum number of rows on the first attempt to build a page. If the page is too large, the next attempt has
+/// fewer rows.
 const MOST_ROWS: usize = 240_000;
 
 /// A rendered page and its one-line summary.
@@ -128,7 +128,7 @@ impl Exploration<'_> {
         }
     }
 
-    /// Returns an error if the filter contains a name that no table of the page has, because it would select no rows.
+    /// Returns an error if the filter uses a name that no table of the page has. Such a filter would select no rows.
     fn check_filter(&self, scopes: &[TableScope<'_>]) -> Result<()> {
         let Some(filter) = self.filter else { return Ok(()) };
         let is_column = |name: &str| {
@@ -146,7 +146,8 @@ impl Exploration<'_> {
         Err(Error::new(format!("--where uses {name}, which no table of the page has"), hint))
     }
 
-    /// Returns an error if no row of any table meets a condition of the filter, such as a value that does not exist.
+    /// Returns an error if the filter contains a condition that no row of the page's tables meets, such as a comparison
+    /// with a value that no table has.
     fn check_values(&self, scopes: &[TableScope<'_>]) -> Result<()> {
         let Some(filter) = self.filter else { return Ok(()) };
         let is_met = |condition: &Expr, scope: &TableScope<'_>| {

@@ -18,13 +18,14 @@ pub(super) struct JsonTable<'a> {
     removed: Option<usize>,
     changed: Option<usize>,
     median_ratio: Option<f64>,
-    /// The class of the table's change; null if the table cannot be read in one of the two states.
+    /// The class of the table's change, such as `append-only`; null if the table cannot be read before or after the
+    /// change.
     class: Option<&'static str>,
     columns_changed: &'a [String],
     served: Option<JsonServed<'a>>,
 }
 
-/// The served keys before and after the change.
+/// The numbers of served keys before and after a change, and the ratios of their latencies.
 #[derive(Serialize, JsonSchema)]
 struct JsonServed<'a> {
     common: u64,
@@ -59,7 +60,7 @@ struct JsonSlice<'a> {
     median_ratio: Option<f64>,
 }
 
-/// The class of the whole change, with its served keys and versions.
+/// The change of all tables together: its class, such as `append-only`, its served keys and its versions.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct JsonChange<'a> {
     class: &'static str,
@@ -119,7 +120,7 @@ fn served(served: &ServedDiff) -> JsonServed<'_> {
     }
 }
 
-/// Converts the counts of served keys. Attributes and slices are left empty.
+/// Converts the numbers of served keys. The lists of attributes and slices in the result are empty.
 fn counts<'a>(served: &ServedDiff) -> JsonServed<'a> {
     JsonServed {
         common: served.common,

@@ -27,7 +27,8 @@ struct JsonReport<'a> {
     tool: Tool,
     command: &'a str,
     summary: JsonSummary,
-    /// The sources of the facts by which the tables were judged; absent if all facts come from `rules/`.
+    /// The origins of the facts by which the tables were judged, such as the operation catalog; absent if all facts
+    /// come from `rules/`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     facts: Vec<JsonFact<'a>>,
     findings: Vec<JsonFinding<'a>>,

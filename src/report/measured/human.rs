@@ -39,7 +39,7 @@ pub(in crate::report) fn write(out: &mut String, remeasured: &Remeasured) {
     }
 }
 
-/// Formats the state of a GPU on one line.
+/// Formats the clocks, power, temperature and throttling of a GPU on one line.
 fn card_state(state: &CardState) -> String {
     let throttled = state.throttled.join(", ");
     let parts = [
@@ -67,8 +67,8 @@ fn write_sample(out: &mut String, sample: &Sample) {
     write_points(out, sample);
 }
 
-/// Describes the numbers behind a verdict: the measured bias, its comparison with undisturbed collections, and the
-/// detectable bias.
+/// Describes the numbers behind a verdict: the measured bias, the bias that undisturbed measurements usually have, and
+/// the smallest bias that the sample can detect.
 fn sentences(sample: &Sample) -> Vec<String> {
     let verdict = &sample.verdict;
     let mut said = Vec::new();
@@ -122,7 +122,7 @@ fn sentences(sample: &Sample) -> Vec<String> {
     said
 }
 
-/// Describes how fast this card is compared with the recorded times, as the control tables show.
+/// Describes how fast the GPU of this run is, compared with the recorded times of other tables.
 fn card(offset: &Offset) -> String {
     format!(
         "In {} other tables this card's times are {} in the median; the table is judged relative to a card that is {}.",
@@ -135,14 +135,14 @@ fn card(offset: &Offset) -> String {
     )
 }
 
-/// Formats a median log ratio with its confidence interval as a text. `points` describes the points of the median.
+/// Formats a median log ratio and its confidence interval as text. `points` is a text such as `60 points`.
 fn median(bias: f64, points: &str, interval: Interval) -> String {
     let (low, high) = (longer(interval.low), longer(interval.high));
     let (bias, percent) = (against_recorded(bias), interval.confidence * 100.0);
     format!("{bias} in the median of {points} ({percent:.0} % confidence: {low} to {high})")
 }
 
-/// Describes the number of compared points and the rows from which the points were drawn.
+/// Describes how many points were compared, from how many rows they were drawn, and why points were left out.
 fn compared(sample: &Sample) -> String {
     let draw = &sample.draw;
     let strata = plural(draw.strata, "stratum").replace("stratums", "strata");
@@ -200,8 +200,8 @@ fn write_points(out: &mut String, sample: &Sample) {
     }
 }
 
-/// Returns the columns of a point's line after the recorded latency, followed by `end`, which contains the key and the
-/// remarks. `None` if the point was not measured.
+/// Formats a point's measured values as columns, followed by `end`, which contains the key and the remarks. `None` if
+/// the point was not measured.
 fn measured_line(measured: &Measured, end: &str, confidence: f64) -> Option<String> {
     let answer = measured.answer.as_ref().ok()?;
     let (ms, ratio) = (measured.measured_ms()?, measured.ratio()?);
@@ -230,7 +230,8 @@ fn key(measured: &Measured) -> String {
     clean(&pairs(key))
 }
 
-/// Returns the remarks on a point, each after two spaces. `why` is the reason why the point is a proxy.
+/// Returns the remarks on a point, each after two spaces. If the point is a proxy, which was not measured as recorded,
+/// `why` is the reason.
 fn remarks(measured: &Measured, why: &str) -> String {
     let standing = match measured.verdict() {
         PointVerdict::Beyond => "  outside rerun noise".to_owned(),

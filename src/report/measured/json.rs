@@ -57,14 +57,14 @@ struct JsonSample<'a> {
     path: &'a str,
     verdict: &'static str,
     reasons: &'a [String],
-    /// The version of the software used for the remeasurement; null if it is the version of the table.
+    /// The version of the software that was used for the remeasurement; null if it equals the table's version.
     measured_with: Option<&'a str>,
     seed: u64,
     /// Number of the table's rows that the loader serves.
     table_rows: usize,
     /// Number of rows from which the sample was drawn.
     rows: usize,
-    /// Number of rows in slices with a judged point; the verdict covers only these.
+    /// The number of rows that the verdict covers: all rows of slices with a judged point.
     covered_rows: usize,
     /// A text about rows that were left out because they need more GPUs than the machine has; null if there are none.
     larger: Option<&'a str>,
@@ -91,26 +91,25 @@ struct JsonSample<'a> {
     drift: Vec<f64>,
     /// Number of points whose time is bound by kernel launches on the host.
     host_bound: usize,
-    /// The speed of the card compared with the recorded times; null if too few control tables were measured.
+    /// The speed of the run's GPU compared with the recorded times; null if too few control tables were measured.
     card: Option<JsonCard>,
     /// The slices that have enough points to estimate a bias.
     slices: Vec<JsonSlice<'a>>,
-    /// A sentence about the collector of a failed table: it states whether the collector changed since the table was
-    /// measured.
+    /// For a failed table, a sentence that states whether its collector changed since the table was measured.
     origin: Option<&'a str>,
     /// Lines of errors and warnings that the runner wrote to standard error while the table was measured.
     complaints: &'a Complaints,
 }
 
-/// The speed of the card compared with the recorded times, as measured on control tables.
+/// The speed of the run's GPU compared with the recorded times, as measured on control tables.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Card")]
 struct JsonCard {
-    /// Median relative difference between measured and recorded times over the control tables: 0.02 if measured times
-    /// are 2 % longer.
+    /// The median relative difference between measured and recorded times of the control tables, such as 0.02 if
+    /// measured times are 2 % longer.
     seen: f64,
-    /// Relative difference by which the table's measured times are corrected before the verdict: 0.02 if the card is
-    /// taken to be 2 % slower.
+    /// The relative difference by which the table's measured times are corrected before the verdict, such as 0.02 if
+    /// the run's GPU is assumed to be 2 % slower.
     offset: f64,
     /// Number of control tables.
     tables: usize,
@@ -124,7 +123,7 @@ struct JsonSlice<'a> {
     points: usize,
     bias: f64,
     interval: [f64; 2],
-    /// True if the slice's bias is larger than the bias that undisturbed collections show.
+    /// True if the slice's bias is larger than the bias that undisturbed measurements usually have.
     differs: bool,
 }
 

@@ -6,7 +6,7 @@ use crate::report::Report;
 use crate::report::run::{RunOutcome, RunVerdict};
 use crate::report::stage_input::{Checked, StageId, StageInput, StageSpec};
 
-/// The maximum number of tables that a reason names.
+/// The maximum number of unreachable tables that a stage names.
 const NAMED: usize = 3;
 
 /// The items that a stage checked, and the reasons why other items were not checked.
@@ -46,8 +46,8 @@ impl Coverage {
     }
 }
 
-/// Counts the changed tables, files and rows. This is the coverage of the stages for artifact
-/// integrity and numerical sanity.
+/// Returns the coverage of the stages for artifact integrity and for numerical sanity: the numbers of changed tables,
+/// files and rows.
 fn values(report: &Report) -> Coverage {
     let checked = vec![("tables", report.tables), ("files", report.files), ("rows", report.rows)];
     Coverage { checked, ..Coverage::default() }

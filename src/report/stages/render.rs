@@ -40,7 +40,7 @@ struct StageView<'a> {
     asks: &'a str,
     #[schemars(extend("enum" = STATUSES))]
     status: &'static str,
-    /// The number of checked items of each kind, such as tables, by the kind's name.
+    /// The number of checked items of each kind, such as 12 for `tables`.
     #[serde(serialize_with = "as_map")]
     #[schemars(with = "std::collections::BTreeMap<String, u64>")]
     checked: &'a Checked,
@@ -50,7 +50,7 @@ struct StageView<'a> {
     existing: usize,
     /// The number of the stage's waived findings.
     waived: usize,
-    /// The reason why the stage is incomplete or does not apply, and other remarks; null without any.
+    /// The reason why the stage is incomplete or does not apply, and further remarks; null if there are none.
     reason: Option<String>,
 }
 
