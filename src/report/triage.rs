@@ -56,7 +56,7 @@ fn causes<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Cause> {
     causes
 }
 
-/// Sums up a group of findings of the same severity, rule and backend; `None` for an empty group.
+/// Sums up findings of one severity, rule and backend; `None` without findings.
 fn cause(group: &[&Finding]) -> Option<Cause> {
     // The path decides between findings with equally many rows, so that reports are reproducible.
     let worst = group.iter().min_by_key(|f| (Reverse(f.rows), &f.path))?;
