@@ -8,11 +8,12 @@ use serde::Serialize;
 use crate::base::error::{Error, Result};
 use crate::base::escape::clean;
 
-/// Fills a template. Values from `view` are escaped if the name ends in `.html.j2`.
+/// Fills a template with the values of `view`. If the template's name ends in `.html.j2`, the values are escaped for
+/// HTML.
 ///
 /// # Errors
 ///
-/// If the template fails, which is a bug of this program.
+/// If the template cannot be filled, which is a bug of this program.
 pub(crate) fn fill(
     name: &'static str,
     template: &'static str,
@@ -78,14 +79,14 @@ pub(crate) fn fenced(text: &str) -> String {
     clean(text).replace('`', "'")
 }
 
-/// Makes a name from a database safe for HTML inside Markdown, where code spans and escapes have no effect. A name with
-/// characters that backends and versions never contain becomes `…`.
+/// Returns a name from a database if it is safe in HTML inside Markdown. A name with a special character becomes `…`,
+/// because code spans and escapes have no effect inside HTML.
 fn tame(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-+._: ".contains(c);
     if text.chars().all(is_plain) { text.to_owned() } else { "…".to_owned() }
 }
 
-/// Escapes text that may contain words from a database. Words with special characters become code spans.
+/// Escapes text for Markdown. Words with special characters, which may come from a database, become code spans.
 pub(crate) fn inert(text: &str) -> String {
     let text = clean(text).replace('`', "'");
     text.split(' ').map(inert_word).collect::<Vec<_>>().join(" ")

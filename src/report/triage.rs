@@ -10,17 +10,19 @@ use crate::base::escape::clean;
 use crate::base::words::count;
 use crate::findings::{Finding, Severity};
 
-/// The maximum number of findings that are shown without a list of causes.
+/// The maximum number of findings in a report without a list of causes. Reports with more findings start with this
+/// list.
 const GLANCE: usize = 10;
 
-/// The findings of one rule and severity on one backend, which are shown as one cause. The texts are escaped.
+/// A group of findings of the same rule, severity and backend. A report shows the group as one cause. The texts are
+/// escaped.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct Cause {
     #[serde(skip)]
     pub level: Severity,
     pub severity: &'static str,
     pub rule: String,
-    /// The backend of the findings; empty if they do not belong to a backend, such as findings on a system's YAML.
+    /// The backend of the findings; empty for findings without a backend, such as those on a system's YAML.
     pub backend: String,
     pub versions: Vec<String>,
     pub systems: Vec<String>,
@@ -30,17 +32,18 @@ pub(crate) struct Cause {
     pub count: u64,
     /// The number of rows, formatted for people.
     pub rows: String,
-    /// The path of the finding that is about the most rows.
+    /// The path of the file whose finding is about the most rows.
     pub worst: String,
 }
 
-/// Returns the causes of a report's findings; empty if there are few findings.
+/// Returns the causes of a report's findings. Empty if the report has only a few findings.
 pub(super) fn at_a_glance(report: &Report) -> Vec<Cause> {
     let counted: Vec<&Finding> = report.findings.iter().filter(|f| f.counts()).collect();
     if counted.len() > GLANCE { causes(counted) } else { Vec::new() }
 }
 
-/// Groups errors and warnings by cause. Causes of errors come first, then causes with more rows come first.
+/// Groups errors and warnings by cause. Causes with errors come first; among causes of the same severity, those with
+/// more rows come first.
 fn causes<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Cause> {
     let mut groups: BTreeMap<(Severity, &str, &str), Vec<&Finding>> = BTreeMap::new();
     for finding in findings.into_iter().filter(|f| f.severity != Severity::Info) {

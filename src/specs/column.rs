@@ -13,9 +13,9 @@ pub enum ColumnKind {
     Int,
     /// A flag (true or false).
     Bool,
-    /// A number that need not be an integer, a count or a measurement in a known unit.
+    /// A number that is not a count, a size or a measurement in a known unit. It need not be an integer.
     Number,
-    /// A measurement in this unit.
+    /// A measurement. The field is the unit of the column's values.
     Measure(Unit),
 }
 
@@ -35,7 +35,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Returns the unit's name as table specs write it.
+    /// Returns the unit's name in the YAML of table specs, such as `GB/s`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ms => "ms",
@@ -73,8 +73,8 @@ pub fn measured_unit(name: &str) -> Option<Unit> {
     }
 }
 
-/// A formula scope without rows, to check the types in a formula. The function returns an empty value of a column's
-/// type, or `None` if the column does not exist.
+/// A table without rows, on which formulas are evaluated to find type errors. The function returns an empty column of
+/// the right type; `None` if the name is unknown.
 pub(super) struct NoRows<F>(pub F);
 
 impl<F: Fn(&str) -> Option<Value<'static>>> Scope for NoRows<F> {
@@ -87,12 +87,12 @@ impl<F: Fn(&str) -> Option<Value<'static>>> Scope for NoRows<F> {
     }
 }
 
-/// The value that stands for a text column in a scope without rows.
+/// An empty text column, on which formulas are checked for type errors.
 pub(super) const NO_TEXTS: Value<'static> =
     Value::Text(Vals::Rows(Cow::Borrowed(&[])), Cow::Borrowed(&[]));
 
-/// The value that stands for a column of numbers in a scope without rows.
+/// An empty column of numbers, on which formulas are checked for type errors.
 pub(super) const NO_NUMBERS: Value<'static> = Value::Number(Vals::Rows(Cow::Borrowed(&[])));
 
-/// The value that stands for a column of flags in a scope without rows.
+/// An empty column of flags, on which formulas are checked for type errors.
 pub(super) const NO_FLAGS: Value<'static> = Value::Bool(Vals::Rows(Cow::Borrowed(&[])));

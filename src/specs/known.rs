@@ -20,7 +20,7 @@ struct LazyFile<T> {
 }
 
 impl<T: Default + Send> LazyFile<T> {
-    /// Prepares files for lazy parsing. If `tried` is true, parses all files now.
+    /// Wraps files so that each is parsed when it is first needed. If `tried` is true, parses all files at once.
     fn wrap<'a>(
         files: impl Iterator<Item = &'a SpecFile>,
         tried: bool,
@@ -46,10 +46,11 @@ type FamilySpecs = BTreeMap<String, Arc<TableSpec>>;
 #[derive(Debug, Default, Clone)]
 pub struct TableSpecs {
     families: Vec<Arc<LazyFile<FamilySpecs>>>,
-    /// The index in `families` of the file with a table's spec, by table name. Later files replace tables of earlier
-    /// files.
+    /// The family file that contains a table's spec, by table name, as an index into `families`. If several files
+    /// contain the spec, the last file is used.
     by_name: BTreeMap<String, usize>,
-    /// Table specs, by table name, that replace the specs of the files because the judged tree states other facts.
+    /// Modified table specs, by table name. They replace the specs of the files, because the judged tree states other
+    /// facts about these tables.
     changed: BTreeMap<String, Arc<TableSpec>>,
 }
 
@@ -84,8 +85,7 @@ impl TableSpecs {
         changed.or_else(|| specs_of(&self.families[*self.by_name.get(table)?]).get(table))
     }
 
-    /// Returns the family of a table; `None` for an unknown table. An unparsed file is only searched for its
-    /// `family:` line.
+    /// Returns the family of a table; `None` for an unknown table. The family's file is not parsed for this.
     pub(super) fn family(&self, table: &str) -> Option<&str> {
         if let Some(spec) = self.changed.get(table) {
             return Some(&spec.family);
@@ -97,8 +97,8 @@ impl TableSpecs {
         }
     }
 
-    /// Returns a copy of a table's spec for modification; `None` for an unknown table. Later lookups return the copy
-    /// instead of the original.
+    /// Returns a table's spec for modification; `None` for an unknown table. The modified spec replaces the one from
+    /// the file.
     pub(super) fn get_mut(&mut self, table: &str) -> Option<&mut TableSpec> {
         let spec = self.get(table)?.clone();
         Some(Arc::make_mut(self.changed.entry(table.to_owned()).insert_entry(spec).into_mut()))

@@ -19,9 +19,9 @@ static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 static SYSTEMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/systems");
 static CHARTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/charts");
 
-/// The kinds of files in a folder with the layout of `rules/`, as paths in which `*.yaml` stands for any name. The flag
-/// is true if a database may contain its own file of this kind. It is false if only the caller of the program may
-/// supply such a file, because the file decides which programs run or what is measured. SECURITY.md lists the kinds.
+/// The kinds of YAML files that the program reads from `rules/` or from an overlay folder, each with a flag. A kind is
+/// a path in which `*` stands for any name. The flag is true if a database may contain such a file. It is false if only
+/// the program's user may supply the file, because the file decides which programs run or what is measured.
 pub const KINDS: [(&str, bool); 19] = [
     // A rule.
     ("*.yaml", true),
@@ -45,8 +45,8 @@ pub const KINDS: [(&str, bool); 19] = [
     ("traces/*.yaml", true),
 ];
 
-/// Returns the kind of a file and its flag in [`KINDS`] by the file's path in a folder with the layout of `rules/`;
-/// `None` if the program does not read such a file.
+/// Returns the entry of [`KINDS`] for a path inside `rules/` or an overlay folder; `None` if the program does not read
+/// such a file.
 fn kind_of(inside: &str) -> Option<(&'static str, bool)> {
     let name = inside.rsplit('/').next().unwrap_or(inside);
     let any = format!("{}*.yaml", &inside[..inside.len() - name.len()]);
@@ -54,8 +54,8 @@ fn kind_of(inside: &str) -> Option<(&'static str, bool)> {
     find(inside).or_else(|| find(&any))
 }
 
-/// Returns true if a database may contain its own file at this path in `rules/`. False if only the caller of the
-/// program may supply the file.
+/// Returns true if a database may contain its own file at this path inside `rules/`. False if only the program's user
+/// may supply the file.
 pub fn is_honoured(inside: &str) -> bool {
     kind_of(inside).is_none_or(|(_, is_honoured)| is_honoured)
 }
@@ -63,8 +63,8 @@ pub fn is_honoured(inside: &str) -> bool {
 /// A YAML file of rules, tables, systems or charts.
 #[derive(Debug, Clone)]
 pub struct SpecFile {
-    /// The path that decides how the file is used, such as `rules/tables/gemm.yaml`, independent of its real
-    /// location.
+    /// The path in this repository that states the file's purpose, such as `rules/tables/gemm.yaml`. For an overlay
+    /// file, it differs from the file's real path.
     pub role: String,
     /// The file's name in error messages.
     pub shown: String,
@@ -133,8 +133,8 @@ impl Library {
         Self { documents }
     }
 
-    /// Adds the files of an overlay folder with the layout of `rules/`. Its `systems/` and `charts/`
-    /// subfolders overlay `systems/` and `charts/`.
+    /// Adds the files of an overlay folder, whose subfolders are named like those of `rules/`. The subfolders
+    /// `systems/` and `charts/` overlay the folders of these names beside `rules/`.
     ///
     /// # Errors
     ///
@@ -160,8 +160,8 @@ impl Library {
         Ok(())
     }
 
-    /// Adds one overlay file by its path inside a folder with the layout of `rules/`. `shown` is the file's
-    /// name in error messages.
+    /// Adds an overlay file. `inside` is the file's path inside the overlay folder, and `shown` is the file's name in
+    /// error messages.
     pub fn add(&mut self, inside: &str, shown: &str, text: String) {
         let apart = inside.starts_with("systems/") || inside.starts_with("charts/");
         let role = if apart { inside.to_owned() } else { format!("rules/{inside}") };
@@ -189,14 +189,13 @@ impl Library {
         })
     }
 
-    /// Returns the files with a role, in the order in which they were added. Later files add to earlier ones or replace
-    /// them.
+    /// Returns the embedded file at a path such as `rules/noise.yaml` and its overlays, in the order in which they were
+    /// added. Contents of later files replace or extend those of earlier files.
     pub(crate) fn file<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a SpecFile> {
         self.documents.iter().filter(move |d| d.role == role)
     }
 
-    /// Returns the files without a kind, which the program never reads. For example, the name of their folder is
-    /// misspelt.
+    /// Returns the files that the program never reads, for example because the name of their folder is misspelt.
     pub(crate) fn unread(&self) -> impl Iterator<Item = &SpecFile> {
         self.documents.iter().filter(|d| d.kind().is_none())
     }

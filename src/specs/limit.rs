@@ -14,19 +14,19 @@ use crate::base::error::Reason;
 use crate::base::expr::{Expr, Vals, Value};
 use crate::base::glob::{self, GlobScope};
 
-/// A limit of a system: the reason why some keys of some tables cannot be measured, so that missing keys are not
-/// reported.
+/// A reason, such as too little memory, why a system cannot measure some keys of some tables. These keys are then not
+/// reported as missing.
 #[derive(Debug)]
 pub struct Limit {
-    /// True if the limit is embedded in the binary. Such a limit may also read key parts of embedded table specs that
-    /// an overlay replaces.
+    /// True if the limit is embedded in the program. If an overlay replaces a table spec, such a limit may still read
+    /// the key parts of the replaced spec.
     shipped: bool,
     tables: Vec<Glob>,
-    /// The matchers of `tables`, compiled when the first table is looked up.
+    /// The compiled globs of `tables`. They are compiled when they are first used.
     compiled: OnceLock<Vec<GlobMatcher>>,
-    /// The predicate that selects the keys that cannot be measured.
+    /// The condition on a key. Keys that meet this condition cannot be measured.
     pub holds: Expr,
-    /// The reason why the keys cannot be measured, with its source.
+    /// The reason why the keys cannot be measured, and where this is documented.
     pub reason: String,
     place: String,
 }
@@ -34,15 +34,14 @@ pub struct Limit {
 /// All limits by their ids.
 pub type Limits = BTreeMap<String, Limit>;
 
-/// The names that a limit's predicate can read in addition to key parts and figures of the system. `larger_served` is
-/// true if a served key differs from the missing key only along axes and is at least as large along every axis.
-/// `smaller_served` is true if a served key differs only along axes and is at most as large along every axis.
-/// `missing_share` is the fraction of the slice's keys that are missing.
+/// The names that a limit's condition can read in addition to key parts and figures of the system. `larger_served` is
+/// true if the table serves a key that is nowhere smaller along the axes than the missing key. `smaller_served` is true
+/// if the table serves a key that is nowhere larger. `missing_share` is the fraction of missing keys in the slice.
 const FACTS: [&str; 6] =
     ["system", "backend", "version", "larger_served", "smaller_served", "missing_share"];
 
-/// The prefix of a figure's name in a limit's predicate. With it, the predicate reads the smallest value of the figure
-/// among the systems that have the key.
+/// The prefix of figures of other systems in a limit's condition, such as `nearest.gpu.mem_capacity`. The value is the
+/// minimum of the figure over all systems that have the missing key.
 pub const NEAREST: &str = "nearest.";
 
 #[derive(Debug, Deserialize)]
@@ -102,8 +101,8 @@ impl Limit {
         tables.iter().any(|t| t.is_match(table) || t.is_match(table.trim_end_matches("_perf")))
     }
 
-    /// Checks the limit's predicate against the column types of its tables, so that misspelt names and mixed types are
-    /// found when the program starts. The error names file and line.
+    /// Checks that the limit's condition reads only known names and compares only values of the same type. The error
+    /// names file and line.
     pub(super) fn check(&self, tables: &TableSpecs, systems: &KnownSystems) -> Result<(), Reason> {
         let mut known: BTreeSet<&str> = FACTS.into();
         if self.shipped {
@@ -134,7 +133,7 @@ impl Limit {
     }
 }
 
-/// Returns the type of a name in a limit's predicate, as a value without rows; `None` if the name is unknown.
+/// Returns an empty column with the type of a name in a limit's condition; `None` if the name is unknown.
 fn key_type(spec: &TableSpec, name: &str) -> Option<Value<'static>> {
     if let Some(part) = spec.key.iter().find(|p| p.name == name) {
         // A flag is compared by its name.

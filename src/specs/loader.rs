@@ -138,7 +138,7 @@ pub enum StoredType {
     Uuid,
     /// Only nulls.
     Null,
-    /// Two declared types that contradict each other, which readers resolve differently.
+    /// Two declared types that contradict each other. Parquet readers differ in which of them they use.
     Contradictory,
     /// A group of columns.
     Struct,

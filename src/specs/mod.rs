@@ -66,47 +66,50 @@ use system::System;
 /// All facts that the program knows about tables, systems and models.
 #[derive(Debug, Default, Clone)]
 pub struct Specs {
-    /// The YAML files from which the specs are read, including files that only other rooms parse.
+    /// The YAML files from which the specs are read. They include files that other modules parse, such as rules.
     pub library: Arc<Library>,
     /// Table specs by table name.
     pub tables: TableSpecs,
-    /// Facts about known systems by name.
+    /// Facts about known systems, by system name.
     pub systems: KnownSystems,
-    /// The numbers that formulas look up by a text, such as a dtype's name.
+    /// The numbers that formulas look up by a text, such as the bytes per element of a dtype.
     pub lookups: Lookups,
     /// The known layouts of databases, and the one that a run uses.
     pub layouts: Layouts,
     /// The usual spread between correct measurements of the same point.
     pub noise: Noise,
-    /// The reasons why a system cannot measure some keys, by id.
+    /// The reasons why a system cannot measure some keys, by the reason's id.
     pub limits: Arc<Limits>,
     /// The capabilities of the planner's loader.
     pub loader: Arc<LoaderFacts>,
-    /// The sources and dates of the lists that are embedded in the binary.
+    /// The sources and dates of the facts that are embedded in the program.
     pub shipped: Arc<ShippedFacts>,
-    /// The files in which a database states facts, and the values to use without them.
+    /// The paths of the files in which a database states facts, and values for databases without such files.
     pub facts: FactFiles,
-    /// The family of each table, as the judged tree's operation catalog states it. This includes tables without a spec.
+    /// The family of each table in the operation catalog of the judged tree, by table name. Tables without a spec are
+    /// included.
     pub families: BTreeMap<String, String>,
-    /// The versions that a query can reach; `None` if the judged tree does not state them.
+    /// The versions that a query can select; `None` if the judged tree does not list them.
     pub query_versions: Option<QueryVersions>,
 }
 
-/// Numbers that formulas look up by a text, such as `bytes(gemm_dtype)`.
+/// Numbers that formulas look up by a text. For example, `bytes(gemm_dtype)` is the number of bytes per element of a
+/// dtype.
 #[derive(Debug, Default, Clone)]
 pub struct Lookups {
-    /// Bytes per element, by dtype.
+    /// The number of bytes per element of each dtype, by the dtype's name.
     bytes: BTreeMap<String, f64>,
-    /// The name of the system's figure for the dtype's FLOP/s, by dtype.
+    /// The system's figure that states the peak FLOP/s for a dtype, such as `gpu.bfloat16_tc_flops`, by the dtype's
+    /// name.
     flops: BTreeMap<String, String>,
-    /// The pinned numbers in the loader's code, by the list's name, then by text.
+    /// The lists of numbers in the loader's source code: the number of each text, by the list's name.
     pub(crate) pins: BTreeMap<String, Pins>,
-    /// The names of the lists of pinned numbers whose source file a pull request changes.
+    /// The names of lists in the loader's source code whose source file the pull request changes.
     pub(crate) unsettled: BTreeSet<String>,
 }
 
 impl Lookups {
-    /// Returns the number that `function` assigns to `text` on a system; `None` if it is unknown.
+    /// Returns the number that a lookup `function` gives for `text` on a system; `None` if this number is unknown.
     pub(crate) fn get(
         &self,
         function: &Lookup,
@@ -120,8 +123,8 @@ impl Lookups {
         }
     }
 
-    /// Returns the name of the system's figure for a dtype's FLOP/s. `None` if the dtype is unknown or not used for
-    /// arithmetic.
+    /// Returns the name of the system's figure that states the peak FLOP/s for a dtype. `None` if the dtype is unknown
+    /// or is not used for arithmetic.
     pub(crate) fn rate(&self, dtype: &str) -> Option<&str> {
         self.flops.get(dtype).map(String::as_str)
     }
@@ -140,8 +143,8 @@ impl Lookups {
         }
     }
 
-    /// Returns true if a pull request changes the code that contains the function's pinned numbers. The changed code
-    /// may have a number for a text without one.
+    /// Returns true if the function looks up numbers of the loader's source code and the pull request changes this
+    /// code. The pull request may then add a number for an unknown text.
     pub(crate) fn is_unsettled(&self, function: &Lookup) -> bool {
         matches!(function, Lookup::Pin(list) if self.unsettled.contains(&**list))
     }
@@ -157,7 +160,8 @@ struct DtypeFacts {
 }
 
 impl Specs {
-    /// Returns the cases in which rows of other files fill gaps in a table; always for tables without a spec.
+    /// Returns which other files may supply rows for keys that a table lacks. For a table without a spec, all other
+    /// files may.
     pub(crate) fn filling(&self, table: &str) -> Filling {
         self.tables.get(table).map_or(Filling::Always, |spec| spec.filling)
     }
@@ -171,7 +175,7 @@ impl Specs {
         Self::read(Library::embedded())
     }
 
-    /// Reads the embedded specs, overlaid by a folder with the layout of `rules/` if one is given.
+    /// Reads the embedded specs. If a folder is given, its files overlay the embedded ones.
     ///
     /// # Errors
     ///
@@ -182,8 +186,8 @@ impl Specs {
         Self::read(library)
     }
 
-    /// Chooses the layout of a database by its name, or else from the paths of its files. If the layout's patterns find
-    /// the tables, text tables count as readable by the loader.
+    /// Chooses the layout of a database by its name; without a name, by the paths of the database's files. If the
+    /// layout finds tables by patterns alone, the loader is assumed to read text tables.
     ///
     /// # Errors
     ///
@@ -200,8 +204,7 @@ impl Specs {
         Ok(())
     }
 
-    /// Parses the files of this room (`specs`). With overlays, also checks all formulas against the types of the
-    /// tables.
+    /// Reads all specs from the YAML files of a library. If there are overlays, also checks the types in all formulas.
     ///
     /// # Errors
     ///
@@ -211,7 +214,7 @@ impl Specs {
         Self::read_and_try(library, tried)
     }
 
-    /// Parses the files of this room (`specs`). If `tried` is true, also checks all formulas.
+    /// Reads all specs from the YAML files of a library. If `tried` is true, also checks the types in all formulas.
     fn read_and_try(library: Library, tried: bool) -> Result<Self> {
         let mut specs = Self {
             systems: KnownSystems::read(library.folder("systems"), tried)?,
@@ -252,7 +255,7 @@ impl Specs {
         Ok(specs)
     }
 
-    /// Refuses formulas that look up a text in an unknown list of pinned numbers.
+    /// Refuses formulas that look up a number in an unknown list of the loader's source code.
     fn check_pins(&self) -> Result<()> {
         for spec in self.tables.values() {
             for (lookup, _) in spec.formulas().flat_map(|f| f.lookups()) {

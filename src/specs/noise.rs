@@ -4,25 +4,26 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The spread between reruns of the same measurement, by latency. Tables with enough reruns have separate values.
+/// The spread between reruns of the same measurement, for bands of latencies. Tables with enough reruns have their own
+/// bands.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Noise {
-    /// The noise bands from the reruns of all tables together.
+    /// The noise bands for tables without their own bands. They are computed from the reruns of all tables together.
     pub all: Vec<NoiseBand>,
     /// The noise bands of tables with enough reruns, by table, then by backend.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, BTreeMap<String, Vec<NoiseBand>>>,
-    /// The tables whose reruns are not counted: the reason, by the table's path.
+    /// The tables whose reruns are not counted, by path. The value is the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<String, String>,
 }
 
-/// The spread between reruns in one band of latencies.
+/// The spread between reruns whose latencies are within one band, such as 0.1 to 1 ms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoiseBand {
-    /// The upper end of the band, in ms; `None` for the last band.
+    /// The band's upper end in ms. The lower end is the previous band's upper end. `None` for the last band.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below_ms: Option<f64>,
     /// The number of pairs of reruns in the band.

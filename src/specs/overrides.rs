@@ -43,8 +43,8 @@ impl Specs {
         specs
     }
 
-    /// Returns true if these specs and `other` agree on everything that affects a table's rows, except the backends of
-    /// the table's kernels. Results computed with one are then valid for the other.
+    /// Returns true if a table's family, attention lanes and looked-up numbers are the same in these specs and in
+    /// `other`. Results for the table that were computed with one of these specs are then valid for the other.
     pub(crate) fn know_alike(&self, other: &Self, table: &str) -> bool {
         let spec = |specs: &Self| specs.tables.get(table).cloned();
         let alike = match (spec(self), spec(other)) {

@@ -7,21 +7,21 @@ use serde::Deserialize;
 use super::{Library, SpecFile};
 use crate::base::error::Result;
 
-/// The sources and dates of the lists of facts in `rules/` and `systems/`.
+/// The sources and dates of the facts in `rules/` and `systems/` of this repository.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShippedFacts {
-    /// The lists, one entry per source.
+    /// The files of facts, one entry per source.
     pub lists: Vec<ShippedList>,
-    /// The ids of the rules whose findings depend on a list, by the start of the list's path.
+    /// The ids of the rules that use a file of facts, by the start of the file's path.
     rules: BTreeMap<String, Vec<String>>,
 }
 
-/// Lists of facts that come from one source.
+/// Files of this repository whose facts come from the same source.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShippedList {
-    /// The files and folders of the lists, by their paths in this repository.
+    /// The paths of the files and folders in this repository.
     pub files: Vec<String>,
     /// The repository that the facts were read from.
     pub source: String,
@@ -32,7 +32,7 @@ pub struct ShippedList {
 }
 
 impl ShippedFacts {
-    /// Reads the last version of `rules/sources.yaml`.
+    /// Reads `rules/sources.yaml`. If there are several such files, only the last one is read.
     ///
     /// # Errors
     ///
@@ -47,14 +47,14 @@ impl ShippedFacts {
         self.lists.iter().map(|list| &*list.date).max().unwrap_or("an unknown date")
     }
 
-    /// Returns the end of a sentence about something that no list contains: `not known to perfdb-gate VERSION, whose
-    /// facts are of DATE`.
+    /// Returns `not known to perfdb-gate VERSION, whose facts are of DATE`. A message about an unknown name ends with
+    /// this text.
     pub(crate) fn not_known(&self) -> String {
         let version = env!("CARGO_PKG_VERSION");
         format!("not known to perfdb-gate {version}, whose facts are of {}", self.date())
     }
 
-    /// Returns the lists that a rule uses, for people: files, source, commit and date.
+    /// Returns the sources of the facts that a rule uses, one line each: files, source, commit and date.
     pub(crate) fn of_rule(&self, rule: &str) -> impl Iterator<Item = String> {
         let is_used = move |file: &&String| {
             let mut uses = self.rules.iter().filter(|(_, rules)| rules.iter().any(|r| r == rule));

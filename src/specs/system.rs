@@ -23,9 +23,10 @@ pub struct System {
     pub texts: BTreeMap<String, String>,
     /// Glob patterns for the device names in rows that were measured on the system.
     pub devices: Vec<String>,
-    /// Further correct values of figures, by path. For example, a newer machine of the same name has another value.
+    /// Additional correct values of figures, by the figure's path. For example, a newer machine of the same name has
+    /// another value.
     pub also: BTreeMap<String, Vec<f64>>,
-    /// The paths of figures that are estimates, so that they are not compared with other machines.
+    /// The paths of figures that are only estimates. Figures of other systems are not compared with them.
     pub unconfirmed: BTreeSet<String>,
 }
 
@@ -38,7 +39,7 @@ pub(crate) const MEMORY_BANDWIDTH: &str = "gpu.mem_bw";
 /// The path of the figure for the GPU's power limit in W.
 pub(crate) const POWER: &str = "gpu.power";
 
-/// The prefix of the paths of further correct values in a system's YAML.
+/// The prefix of the fields in a system's YAML that contain additional correct values of figures.
 const ALSO: &str = "also.";
 
 impl System {
@@ -80,8 +81,8 @@ impl System {
         self.device_matcher()(name)
     }
 
-    /// Returns a function that tests whether a text is a device name of the system's GPU. Most names match literally,
-    /// and compiling a glob is slow. Therefore, globs are compiled only when a name does not match literally.
+    /// Returns a function that tests whether a text is a device name of the system's GPU. The function compares texts
+    /// first and compiles globs only if necessary, because compiling is slow.
     pub(crate) fn device_matcher(&self) -> impl Fn(&str) -> bool {
         let globs: OnceCell<Vec<GlobMatcher>> = OnceCell::new();
         // The patterns were checked when the YAML was parsed.
@@ -134,8 +135,8 @@ impl System {
         Ok(())
     }
 
-    /// Returns the path of a field whose top-level name is unknown, for example because it is misspelt; `None` if all
-    /// names are known.
+    /// Returns the path of a field that no system has, for example because its name is misspelt; `None` if all fields
+    /// are known. Only the part of the path before the first dot is checked.
     pub(crate) fn unknown_field(&self) -> Option<&str> {
         const KNOWN: [&str; 7] =
             ["data_dir", "generation", "devices", "gpu", "layout", "node", "misc"];
@@ -148,8 +149,8 @@ impl System {
         self.figures.get(path).copied()
     }
 
-    /// Returns the correct values of a figure for a machine of this name, with the usual value first; empty if the
-    /// figure is an estimate or unknown.
+    /// Returns the correct values of a figure on this system, with the usual value first. Empty if the figure is
+    /// unknown or only an estimate.
     pub(crate) fn correct_values(&self, path: &str) -> Vec<f64> {
         if self.unconfirmed.contains(path) {
             return Vec::new();
@@ -158,7 +159,8 @@ impl System {
         self.figure(path).into_iter().chain(further).collect()
     }
 
-    /// Returns the GPU generation; `None` if it is unknown. Tables of systems of one generation are peers.
+    /// Returns the name of the GPU's generation; `None` if it is unknown. Tables of systems with the same generation
+    /// are peers.
     pub fn generation(&self) -> Option<&str> {
         self.texts.get("generation").map(String::as_str)
     }

@@ -13,7 +13,7 @@ use super::column::{
 use super::facts::{KernelChoices, Lanes};
 use crate::base::expr::{Expr, Scope, Value};
 
-/// The columns that identify the origin of a row; every table has them.
+/// The columns that identify the origin of a row. Nearly all tables have all of these columns.
 pub const IDENTITY: [&str; 5] = ["framework", "version", "device", "op_name", "kernel_source"];
 
 /// The names by which formulas read a table's system, backend and version.
@@ -28,7 +28,7 @@ pub struct KeyPart {
     pub value: Expr,
 }
 
-/// The row that the loader serves if several rows have the same key.
+/// What the loader does if several rows have the same key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Serves {
@@ -37,24 +37,24 @@ pub enum Serves {
     First,
     /// The loader serves the last row in the file.
     Last,
-    /// The loader refuses the table.
+    /// The loader refuses a table in which several rows have the same key.
     Error,
 }
 
-/// The cases in which rows of other files (declared donors, earlier versions, other backends) fill gaps in a
-/// version's own table.
+/// The choice of other files that supply rows for keys that a table lacks: files of declared donors, earlier versions
+/// and other backends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Filling {
-    /// Other files fill every key that the version's own table lacks.
+    /// All other files supply rows for keys that the table lacks.
     #[default]
     Always,
-    /// Only earlier versions of the backend fill every key that the version's own table lacks.
+    /// Only earlier versions of the same backend supply rows for keys that the table lacks.
     Earlier,
-    /// Rows of other files never fill gaps.
+    /// No other file supplies rows for keys that the table lacks.
     Never,
 }
 
-/// A map of the loader, and the rows that the loader puts into this map. A row may go into several maps.
+/// A map in which the loader stores rows by their key. A row may go into several maps.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bucket {
@@ -62,60 +62,64 @@ pub struct Bucket {
     pub name: String,
     /// The formula that selects the rows that go into the map.
     pub rows: Expr,
-    /// The text column by which the loader divides the map into one map per text; `None` for a single map. The loader
-    /// reads these maps only after all others.
+    /// The text column by which the loader splits this map, such as one map per kernel; `None` if the map is not split.
+    /// The loader searches split maps after all other maps.
     pub apart: Option<String>,
 }
 
-/// Columns that the loader expects to vary together. The rows with equal values in the columns `by` form a group. If
-/// `varies` has several values in a group, `with` must have several too. Otherwise, the loader refuses the table.
+/// A check of the loader on groups of rows. A group consists of all rows with the same values in the columns `by`. If
+/// the column `varies` has several values in a group, the column `with` must have several too. Otherwise, the loader
+/// refuses the table.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guard {
-    /// The columns that form a group of rows.
+    /// The columns whose values are the same in all rows of a group.
     pub by: Vec<String>,
-    /// The column that may vary.
+    /// The column that may have several values in a group.
     pub varies: String,
-    /// The column that must have several values in a group if `varies` has several.
+    /// The column that must have several values in a group if the column `varies` has several.
     pub with: String,
 }
 
-/// A lower bound of the time that a measurement can take.
+/// The shortest time that a measurement can take because of one resource of the machine.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bound {
-    /// The resource that limits the time: math, memory or link.
+    /// The name of the resource: math, memory or link.
     pub name: String,
-    /// The lower bound of the time in seconds.
+    /// The formula for the shortest possible time in seconds.
     pub seconds: Expr,
-    /// True if the bound is certain, so that a shorter time is an error.
+    /// True if the bound is certain. A measurement below a certain bound is an error.
     #[serde(default)]
     pub strict: bool,
-    /// The number of bytes that one call reads once; `None` if caches cannot make a measurement faster than the bound.
+    /// The formula for the bytes that one call reads. If they fit into the cache, the bound does not apply. `None` if
+    /// the bound applies regardless of caches.
     #[serde(default)]
     pub working_set: Option<Expr>,
 }
 
-/// A relation between the values of each row, such as between a rate and its time, or a minimum and a median.
+/// A relation between values of the same row that every row must satisfy, such as between a minimum and a median.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// The column that follows from the other columns; `None` if `holds` states the relation.
+    /// The column whose value is computed from other columns. `None` if the relation is a condition in `holds`.
     #[serde(default)]
     pub column: Option<Expr>,
-    /// The formula that computes the column's value from the other columns; `None` if `holds` states the relation.
+    /// The formula that computes the value of `column`. `None` if the relation is a condition in `holds`.
     #[serde(default)]
     pub is: Option<Expr>,
-    /// Factors by which the column's values may be multiplied, because the column may be in another unit.
+    /// Allowed factors between the column's value and the computed value, such as 1000 if the column may be in another
+    /// unit.
     #[serde(default)]
     pub units: Vec<f64>,
-    /// The fraction by which the column may differ from the computed value, in addition to rounding.
+    /// The maximum relative difference between the column's value and the computed value, as a fraction. Differences by
+    /// rounding are allowed in addition.
     #[serde(default)]
     pub within: f64,
-    /// The condition that is true in every row; `None` if the relation is the value of a column.
+    /// A condition that every row must fulfil. `None` if the relation is between `column` and `is`.
     #[serde(default)]
     pub holds: Option<Expr>,
-    /// The formula that selects the rows in which the relation is certain; `None` for all rows.
+    /// The condition on rows for which the relation is checked; `None` for all rows.
     #[serde(default, rename = "where")]
     pub filter: Option<Expr>,
 }
@@ -126,18 +130,19 @@ impl Identity {
         self.column.iter().chain(&self.is).chain(&self.holds).chain(&self.filter)
     }
 
-    /// Returns the name of the column that follows from the other columns. `None` if the relation has no such column,
-    /// or has a formula in its place.
+    /// Returns the name of the column whose value the relation computes. `None` if the relation computes no single
+    /// column.
     pub(crate) fn derived(&self) -> Option<&str> {
         self.column.as_ref()?.as_column()
     }
 }
 
-/// A seal: a file beside a table. The loader refuses the table without its seal, and the seal without its table.
+/// A file beside a table that states the table's number of rows and checksum. The loader refuses a table without its
+/// seal, and a seal without its table.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Seal {
-    /// The ending of the seal's file name, in place of the table's ending.
+    /// The ending of the seal's file name. It replaces the ending of the table's file name.
     pub ending: String,
     /// The name of the seal's field that contains the table's number of rows.
     pub rows: String,
@@ -169,24 +174,24 @@ pub struct TableSpec {
     pub name: String,
     /// The family directory that contains the table.
     pub family: String,
-    /// The columns in addition to [`IDENTITY`], in file order.
+    /// The columns of the table other than those in [`IDENTITY`], in the order of the file.
     pub columns: Vec<ColumnSpec>,
-    /// The columns of [`IDENTITY`] that the table has; usually all.
+    /// The columns of [`IDENTITY`] that the table has. Nearly all tables have all of them.
     pub identity: Vec<String>,
     /// The parts of the loader's key, in the loader's order.
     pub key: Vec<KeyPart>,
-    /// Numeric key parts along which the planner interpolates, outermost first.
+    /// Numeric key parts between whose values the planner interpolates. The outermost axis comes first.
     pub axes: Vec<String>,
     /// The formula that selects the rows that the loader reads; `None` for all rows.
     pub filter: Option<Expr>,
-    /// The loader's maps that rows go into; empty for a single map of all rows.
+    /// The maps in which the loader stores the table's rows by key. Empty if the loader stores all rows in one map.
     pub buckets: Vec<Bucket>,
-    /// The condition that every row must fulfil, since the loader otherwise refuses the table; `None` for no condition.
+    /// A condition that every row must fulfil; otherwise, the loader refuses the table. `None` if there is no such
+    /// condition.
     pub require: Option<Expr>,
-    /// The columns that must vary together, since the loader otherwise refuses the table; `None` if the loader does
-    /// not check this.
+    /// The loader's check that two columns vary together in groups of rows. `None` if the loader does not check this.
     pub guard: Option<Guard>,
-    /// The columns that must hold one value in the whole table for the loader to accept it.
+    /// The columns that must have the same value in all rows. Otherwise, the loader refuses the table.
     pub uniform: Vec<String>,
     /// True if the loader refuses a table with a column that the spec does not list.
     pub exact: bool,
@@ -194,34 +199,36 @@ pub struct TableSpec {
     pub no_nulls: bool,
     /// The row that the loader serves if several rows have the same key.
     pub serves: Serves,
-    /// Columns that distinguish intended copies of a key, such as copies from different sweeps.
+    /// Columns in which rows with the same key may differ intentionally, for example because they come from different
+    /// sweeps.
     pub coexist: Vec<String>,
-    /// The latencies in ms that a lookup returns, by name, as formulas over the measured columns.
+    /// The formulas for the latencies in ms that the loader returns for a key, by the latency's name.
     pub latency: Vec<KeyPart>,
-    /// Dtypes that a column may contain in addition to those of `rules/dtypes.yaml`, by column.
+    /// Additional dtypes that a column may contain, by column. Those in `rules/dtypes.yaml` are always allowed.
     pub dtypes: BTreeMap<String, Vec<String>>,
-    /// The formula that selects the rows in which a measured column may be zero, by column.
+    /// The condition on rows in which a measured column may be zero, by column.
     pub zero: BTreeMap<String, Expr>,
     /// The columns that span the collector's sweep. A larger value in such a column means a longer latency.
     pub sweep: Vec<String>,
-    /// Lower bounds of the measured time; empty if no sound bound is known.
+    /// The shortest times that a measurement can take, one per resource of the machine; empty if none is known for
+    /// certain.
     pub bounds: Vec<Bound>,
     /// Relations between the values of each row.
     pub identities: Vec<Identity>,
-    /// The cases in which rows of reuse donors and earlier versions fill gaps in this table.
+    /// The choice of other files that supply rows for keys that this table lacks.
     pub filling: Filling,
-    /// True if a table may contain any points instead of a full grid, so that no point counts as missing.
+    /// True if the table need not contain every point of a grid. Then no point is reported as missing.
     pub is_sparse: bool,
     /// True if the planner reads the table to predict a model's step times.
     pub is_read_by_models: bool,
-    /// The file beside the table that seals it; `None` if the loader does not need a seal.
+    /// The spec of the file that seals the table; `None` if the loader does not need a seal.
     pub seal: Option<Seal>,
-    /// The attention lanes: the kernels whose rows the loader stores separately. `None` if the table has no lanes or
-    /// the judged tree does not state which lane the loader tries first.
+    /// The attention lanes: the kernels whose rows the loader stores separately. `None` if the table has no lanes or if
+    /// the judged tree does not state the default lanes.
     pub lanes: Option<Arc<Lanes>>,
     /// The backends that frameworks can choose for the table; `None` if the judged tree does not list them.
     pub kernels: Option<Arc<KernelChoices>>,
-    /// True if the spec was inferred from a table's own columns.
+    /// True if this spec was guessed from a table's columns, because there is no spec for the table.
     pub inferred: bool,
 }
 
@@ -231,8 +238,8 @@ impl TableSpec {
         self.columns.iter().find(|c| c.name == name)
     }
 
-    /// Returns true if formulas may read a column of this name. The name `system` stands for the system of the
-    /// table's place, so that a formula can distinguish systems.
+    /// Returns true if formulas may read a column of this name. One such name is `system`, which stands for the name of
+    /// the table's system.
     pub(crate) fn knows(&self, column: &str) -> bool {
         column == "system" || PLACE.contains(&column) || self.kind(column).is_some()
     }
@@ -245,8 +252,8 @@ impl TableSpec {
         }
     }
 
-    /// Returns the key that distinguishes the rows that the loader can serve. It is the loader's key, extended by the
-    /// kernel if the loader stores the rows of each kernel separately.
+    /// Returns the key by which rows are distinguished. It consists of the loader's key, followed by the kernel if the
+    /// loader stores the rows of each kernel separately.
     pub(crate) fn row_key(&self) -> Cow<'_, [KeyPart]> {
         let lane = self.lanes.as_ref().and_then(|lanes| KeyPart::column(&lanes.column));
         match lane.filter(|lane| !self.key.iter().any(|part| part.name == lane.name)) {
@@ -260,7 +267,7 @@ impl TableSpec {
         !matches!(part.value.eval(&self.types()), Ok(Value::Number(_)))
     }
 
-    /// Returns a scope without rows that has the spec's column types.
+    /// Returns an empty table with the spec's column types, on which formulas are checked for type errors.
     pub(crate) fn types(&self) -> impl Scope {
         NoRows(|name: &str| {
             let kind = self.column(name).map_or(ColumnKind::Text, |c| c.kind);
@@ -283,7 +290,7 @@ impl TableSpec {
         parts.chain(rest).chain(buckets).chain(bounds).chain(identities)
     }
 
-    /// Returns the measured columns except power, with their units.
+    /// Returns the names and units of the measured columns, except those in watts.
     pub fn measures(&self) -> impl Iterator<Item = (&str, Unit)> {
         self.columns.iter().filter_map(|c| match c.kind {
             ColumnKind::Measure(unit) if unit != Unit::W => Some((c.name.as_str(), unit)),
@@ -329,7 +336,7 @@ impl TableSpec {
 }
 
 impl KeyPart {
-    /// Creates a key part from a column; `None` if a formula cannot contain the column's name.
+    /// Creates a key part whose value is that of a column; `None` if the column's name is not a valid name in formulas.
     pub fn column(name: &str) -> Option<Self> {
         let value: Expr = name.parse().ok()?;
         value.as_column()?;

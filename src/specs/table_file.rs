@@ -29,30 +29,31 @@ struct TableEntry {
     /// A description of the table for people.
     #[allow(dead_code, reason = "people read it in the YAML")]
     about: String,
-    /// The kind of each column by the column's name, in file order. A `?` at the end means that a table may lack the
-    /// column.
+    /// The type or unit of each column, by the column's name, in the order of the file. A `?` at the end means that a
+    /// table may lack the column.
     #[schemars(with = "BTreeMap<String, String>", extend("additionalProperties" = {
         "type": "string", "pattern": r"^(text|int|bool|number|ms|us|GB/s|TFLOP/s|W)\??$"
     }))]
     columns: OrderedMap<String>,
     /// The parts of the loader's key: columns, or names with formulas.
     key: Vec<KeyEntry>,
-    /// Numeric key parts along which the planner interpolates, outermost first. At most three are allowed.
+    /// Numeric key parts between whose values the planner interpolates. The outermost axis comes first. At most three
+    /// axes are allowed.
     #[serde(default)]
     axes: Vec<String>,
     /// The condition that selects the rows that the loader reads; by default all rows.
     #[serde(default)]
     filter: Option<Expr>,
-    /// The loader's maps that rows go into; by default a single map of all rows.
+    /// The maps in which the loader stores the table's rows by key; by default one map of all rows.
     #[serde(default)]
     buckets: Vec<Bucket>,
     /// The condition that every row must fulfil. Otherwise, the loader refuses the table.
     #[serde(default)]
     require: Option<Expr>,
-    /// Columns that must vary together for the loader to accept the table.
+    /// The loader's check that two columns vary together in groups of rows.
     #[serde(default)]
     guard: Option<Guard>,
-    /// Columns that must hold one value in the whole table for the loader to accept it.
+    /// The columns that must have the same value in all rows. Otherwise, the loader refuses the table.
     #[serde(default)]
     uniform: Vec<String>,
     /// True if the loader refuses a table with a column that the spec does not list.
@@ -63,14 +64,15 @@ struct TableEntry {
     no_nulls: bool,
     /// The row that the loader serves if several rows have the same key.
     serves: Serves,
-    /// Columns that distinguish intended copies of a key.
+    /// Columns in which rows with the same key may differ intentionally.
     #[serde(default)]
     coexist: Vec<String>,
-    /// The latencies in ms that a lookup returns, by name; by default the columns in ms.
+    /// The formulas for the latencies in ms that the loader returns for a key, by the latency's name; by default the
+    /// columns in ms.
     #[serde(default)]
     #[schemars(with = "Option<BTreeMap<String, Expr>>")]
     latency: Option<OrderedMap<Expr>>,
-    /// Dtypes that a column may contain in addition to those of `rules/dtypes.yaml`, by column.
+    /// Additional dtypes that a column may contain, by column. Those in `rules/dtypes.yaml` are always allowed.
     #[serde(default)]
     dtypes: BTreeMap<String, Vec<String>>,
     /// The condition that selects the rows in which a measured column may be zero, by column.
@@ -79,7 +81,7 @@ struct TableEntry {
     /// The columns that span the collector's sweep. A larger value in such a column means a longer latency.
     #[serde(default)]
     sweep: Vec<String>,
-    /// Lower bounds of the measured time.
+    /// The shortest times that a measurement can take, one per resource of the machine.
     #[serde(default)]
     bounds: Vec<Bound>,
     /// Relations between the values of each row.
@@ -88,18 +90,18 @@ struct TableEntry {
     /// The identity columns that the table has; by default all.
     #[serde(default)]
     identity: Option<Vec<String>>,
-    /// True if a table may contain any points instead of a full grid, so that no point counts as missing.
+    /// True if the table need not contain every point of a grid. Then no point is reported as missing.
     #[serde(default)]
     sparse: bool,
     /// True if the planner reads the table to predict a model's step times. Losing a whole slice of such a table in
     /// the current version is an error.
     #[serde(default)]
     read_by_models: bool,
-    /// The file beside the table that seals it.
+    /// The spec of the file that seals the table.
     #[serde(default)]
     seal: Option<Seal>,
-    /// The cases in which rows of donors and earlier versions fill gaps in a table: always, from earlier versions only,
-    /// or never.
+    /// The choice of other files that supply rows for keys that the table lacks: all of them (the default), only those
+    /// of earlier versions, or none.
     #[serde(default)]
     shared: Option<SharedValue>,
 }
@@ -108,16 +110,16 @@ struct TableEntry {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum SharedValue {
-    /// `true`: other files fill every key that the version lacks. `false`: other files are never used.
+    /// `true` if all other files supply rows for keys that the table lacks, `false` if no other file does.
     Flag(bool),
-    /// The name of a case.
+    /// The name of the files that supply rows for keys that the table lacks.
     Case(SharedCase),
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum SharedCase {
-    /// Only earlier versions of the backend fill every key that the version lacks.
+    /// Only earlier versions of the same backend supply rows for keys that the table lacks.
     Earlier,
 }
 
@@ -249,8 +251,7 @@ impl TableEntry {
     }
 }
 
-/// Evaluates a spec's formulas on empty columns of the spec's types, so that type errors are found when the spec is
-/// read.
+/// Checks the types in a spec's formulas by evaluating them on empty columns.
 fn try_formulas(spec: &TableSpec) -> Result<(), Reason> {
     for formula in spec.formulas() {
         formula.eval(&spec.types()).map_err(|e| e.to_string())?;

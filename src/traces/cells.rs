@@ -10,8 +10,8 @@ use crate::checks::kinds::traces::TraceCheck;
 use crate::findings::Severity;
 
 impl Metrics<'_, '_> {
-    /// Reports cells that are wrong regardless of other cells: text instead of a number, and a number that is not
-    /// finite, negative, above 100 % or implausible for its unit.
+    /// Reports cells that are wrong regardless of other cells: texts in columns of numbers, and numbers that are not
+    /// finite, negative, above 100 % or implausible for their unit.
     pub(super) fn cells(&self, findings: &mut Findings<'_>) {
         self.texts(findings, true);
         self.texts(findings, false);
@@ -25,8 +25,8 @@ impl Metrics<'_, '_> {
         }
     }
 
-    /// Reports texts in columns of numbers. If `blank` is true, only texts that mean "not measured", such as `n/a`, are
-    /// reported; otherwise, only all other texts.
+    /// Reports texts in columns of numbers. If `blank` is true, reports only texts that mean "not measured", such as
+    /// `n/a`. If `blank` is false, reports only the other texts.
     fn texts(&self, findings: &mut Findings<'_>, blank: bool) {
         let (of, severity, what) = if blank {
             let what = "instead of null or an empty cell for what was not measured";
@@ -49,7 +49,7 @@ impl Metrics<'_, '_> {
         self.add(findings, RowFinding { severity: Some(severity), ..finding });
     }
 
-    /// Checks the ranges of the cells in a column of numbers.
+    /// Reports numbers in a column that are out of range.
     fn numbers(&self, findings: &mut Findings<'_>, name: &str, cells: &[TraceCell]) {
         let column = self.spec.columns.get(name);
         let own_unit = column.and_then(|c| c.unit.as_deref());
@@ -62,8 +62,8 @@ impl Metrics<'_, '_> {
         }
     }
 
-    /// Reports values outside the range `least` to `most` that the column's spec calls plausible. The range is in
-    /// `unit`, the unit of the spec.
+    /// Reports values outside the plausible range from `least` to `most`, which the column's spec states in the unit
+    /// `unit`.
     fn plausible(
         &self,
         findings: &mut Findings<'_>,
@@ -90,7 +90,7 @@ impl Metrics<'_, '_> {
         self.add(findings, RowFinding::new(check, &of, message, rows, values));
     }
 
-    /// Checks the ranges of the numbers in a column whose cells are lists of seconds.
+    /// Reports numbers that are out of range, in a column whose cells are lists of times in seconds.
     fn lists(&self, findings: &mut Findings<'_>, name: &str, lists: &[Vec<f64>]) {
         /// The maximum number of values of one list that an example shows.
         const SHOWN: usize = 8;

@@ -11,7 +11,7 @@ use crate::base::error::{Error, Result};
 use crate::database::source::{Entry, Source};
 use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel};
 
-/// Draws charts of the changed metric files; at most `most` charts.
+/// Draws charts of the changed metric files, with lines for the base and the head. Draws at most `most` charts.
 pub(crate) fn figures(
     base: &dyn Source,
     before: &[Entry],
@@ -120,8 +120,8 @@ impl Ideal {
     }
 }
 
-/// Returns the points of each line of a panel, by series name, in ascending order of x. A row has no point if x or y is
-/// missing, zero or negative.
+/// Returns the points of each line of a panel in ascending order of x, by the line's name. There is one point per row,
+/// unless x or y is missing, zero or negative.
 fn points(
     chart: &TraceChart,
     lines: &BTreeMap<String, String>,

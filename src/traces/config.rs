@@ -53,7 +53,7 @@ fn check_ids(config: &TraceDocument<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// The configs from which a card may have been generated.
+/// The configs from which a card may have been generated, and the reason why.
 struct Link<'c, 'a> {
     configs: Vec<&'c TraceDocument<'a>>,
     /// The reason why the configs are assumed to belong to the card, as shown in findings.

@@ -12,7 +12,7 @@ use crate::findings::Severity;
 /// one finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProblemKind {
-    /// The field is missing.
+    /// A field that the spec requires or recommends is missing.
     Missing,
     /// The field is at another depth of the document than the spec states.
     Depth,
@@ -55,7 +55,7 @@ pub struct TraceDocument<'a> {
     pub template: bool,
     /// The document's values as a frame with one row.
     pub frame: Frame<'a>,
-    /// The line of the field that fills a column, by column name.
+    /// The line number of the field from which a column was filled, by the column's name.
     pub lines: BTreeMap<String, u64>,
     /// The columns that contain the spec's default because the document does not state a value.
     pub defaulted: BTreeSet<String>,

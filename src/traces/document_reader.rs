@@ -12,7 +12,7 @@ use crate::base::words::Figure;
 use crate::findings::Severity;
 
 struct Reader<'s, 'n> {
-    /// The line and node of every map and value in the document, by dotted path.
+    /// The line number and the value of each field and section in the document, by dotted path.
     nodes: BTreeMap<String, (u64, &'n YamlNode)>,
     /// The paths of all fields in the spec, and of the sections that contain these fields.
     known: BTreeSet<&'s str>,
@@ -68,7 +68,8 @@ pub(crate) fn read<'a>(
     }
 }
 
-/// Returns the dotted path of every section that contains a field, followed by the field's own path.
+/// Returns the paths of all sections that contain a field, outermost first, and then the field's own path. For `a.b.c`,
+/// these are `a`, `a.b` and `a.b.c`.
 fn prefixes(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('.').map(|(at, _)| &path[..at]).chain([path])
 }
@@ -132,8 +133,8 @@ impl<'s, 'n> Reader<'s, 'n> {
         self.problems.push(Problem { kind, severity, field: field.into(), line, text });
     }
 
-    /// Moves sections and fields from the wrong depth to the right one, and reports the wrong depth. Contents of a
-    /// moved section are then checked and not reported as missing.
+    /// Looks for required sections and fields in wrong sections of the document. Reports each of them once and treats
+    /// it as if it were in its right section.
     fn relocate(&mut self, mut movable: Vec<&str>) {
         let place = |path: &str| match section_of(path) {
             "" => "at the top level".to_owned(),

@@ -11,15 +11,15 @@ const LARGEST_DOCUMENT: u64 = 1 << 20;
 /// The maximum size of a metric file, in bytes.
 const LARGEST_METRICS: u64 = 64 << 20;
 
-/// The user's request to judge traces. `Some` if the user passed `--traces`: then a file is a trace file if its name
-/// matches. With `None`, the file's content must match, too. The text is the name of the requested folder; empty if
-/// that name carries no meaning.
+/// The user's request to judge traces with the option `--traces`. With this option, a matching file name identifies a
+/// trace file. Without it (`None`), the file's content must match too. The text is the name of the requested folder;
+/// empty if this name says nothing about the traces.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceRequest<'a>(pub Option<&'a str>);
 
 impl<'a> TraceRequest<'a> {
-    /// Returns the name of a directory. For an empty `name`, which stands for the requested folder, returns that
-    /// folder's name.
+    /// Returns the name of a directory. The requested folder itself has an empty `name`; the result is then the
+    /// folder's real name.
     pub(crate) fn dir_name<'d>(self, name: &'d str) -> &'d str
     where
         'a: 'd,
@@ -35,7 +35,7 @@ pub enum TraceKind<'s> {
     Card,
     /// An experiment config.
     Config,
-    /// A metric file. The text is the stem of the file name of its spec.
+    /// A metric file. The text is the name of the spec's file in `rules/traces/`, without `.yaml`.
     Metrics(&'s str),
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn stem(name: &str) -> &str {
     name.strip_suffix(".yaml").unwrap_or(name)
 }
 
-/// Returns true if the file's name could be that of a trace file. Only such files are opened.
+/// Returns true if the file's name is possible for a card, config or metric file.
 pub(crate) fn could_be(entry: &Entry, specs: &TraceSpecs) -> bool {
     let (_, dir, name) = split(&entry.path);
     is_yaml(name) || specs.metrics.values().any(|m| m.files.matches(dir, name))
@@ -111,8 +111,8 @@ pub(crate) fn is_file(entry: &Entry) -> bool {
     matches!(entry.kind, EntryKind::Path(_) | EntryKind::Blob(_))
 }
 
-/// Returns true if a document's name and text match the kind that `files` describes. `is_asked` is true if the user
-/// passed `--traces`.
+/// Returns true if a YAML file is a card or config. `files` describes which of the two is meant. `is_asked` is true if
+/// the user passed `--traces`.
 fn is_document(files: &Files, dir: &str, name: &str, text: &str, is_asked: bool) -> bool {
     let starts = |mark: &String| text.lines().any(|l| l.starts_with(mark.as_str()));
     // Any indentation is accepted: the section may be indented by mistake.
@@ -129,8 +129,8 @@ fn is_document(files: &Files, dir: &str, name: &str, text: &str, is_asked: bool)
     marked || named || (is_asked && files.matches(dir, name))
 }
 
-/// Returns true if the start of a metric file is blank or contains one of the marks of the kind that `files` describes.
-/// Also returns true if the kind has no marks.
+/// Returns true if the start of a metric file contains one of the marks in `files`. Also returns true if the start is
+/// blank or if `files` has no marks.
 fn begins_with(text: &str, files: &Files) -> bool {
     // The number of characters searched: a CSV header, or the members before the rows of a JSON
     // file.

@@ -16,7 +16,7 @@ use crate::checks::kinds::traces::TraceCheck;
 use crate::checks::rule::Rule;
 use crate::findings::{Finding, Severity};
 
-/// The checks for one kind of trace file, by kind of problem.
+/// The checks that report the problems of one kind of trace file, such as cards.
 pub(crate) struct Checks {
     invalid: TraceCheck,
     contradiction: TraceCheck,
@@ -66,8 +66,8 @@ impl<'a> Findings<'a> {
         Self { rules: rules.iter().filter_map(of_traces).collect(), all: Vec::new() }
     }
 
-    /// Builds a finding. Its severity is at most that of the rule, and by default that of the rule. `None` if the rule
-    /// does not run.
+    /// Creates a finding; `None` if no rule with this check runs. The severity is at most that of the rule. If
+    /// `severity` is `None`, it is that of the rule.
     pub(crate) fn finding(
         &self,
         check: TraceCheck,
@@ -80,7 +80,8 @@ impl<'a> Findings<'a> {
         Some(Finding::on_path(&rule.id, severity, path, message).about_traces())
     }
 
-    /// Adds a finding if there is one. `of` distinguishes the finding from other findings of the same rule in the file.
+    /// Adds a finding unless it is `None`. `of` names the finding's subject, so that several findings of a rule in one
+    /// file have different fingerprints.
     pub(crate) fn add(&mut self, finding: Option<Finding>, of: &str) {
         if let Some(mut finding) = finding {
             finding.slice.insert("of".into(), of.into());
@@ -93,8 +94,8 @@ impl<'a> Findings<'a> {
         self.all.extend(self.finding(check, None, path, message));
     }
 
-    /// Adds a finding of a rule that can report several findings per file. `of` distinguishes these findings in the
-    /// fingerprint.
+    /// Adds a finding of a rule that can report several findings per file. `of` names the finding's subject, so that
+    /// these findings have different fingerprints.
     pub(crate) fn add_about(
         &mut self,
         check: TraceCheck,
@@ -108,7 +109,8 @@ impl<'a> Findings<'a> {
         self.add(finding.map(|finding| finding.at_line(line)), of);
     }
 
-    /// Adds the findings about a document that do not depend on other documents: about its fields, relations and names.
+    /// Adds all findings that follow from a single card or config: on its fields, on relations between them, and on the
+    /// numbers in its name.
     pub(crate) fn document(
         &mut self,
         document: &TraceDocument<'_>,
@@ -167,7 +169,8 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Adds a finding if the name of the document's directory, file or trace location contradicts the document.
+    /// Adds findings on numbers in names that differ from those in the document, such as `tp4` in a directory's name.
+    /// The names are those of the document's directory, of its file and of the trace location that the document states.
     fn named(
         &mut self,
         document: &TraceDocument<'_>,

@@ -67,12 +67,12 @@ pub struct Frame<'a> {
     columns: BTreeMap<String, Vec<TraceCell>>,
     /// Names of columns whose cells are text even if they look like numbers.
     texts: BTreeSet<String>,
-    /// The rounding error of each value, by column: half a unit of the value's last digit. A column without an entry is
-    /// exact.
+    /// The rounding error of each value, by column: half a unit of the value's last digit. Columns that are not in this
+    /// map are exact.
     half_units: BTreeMap<String, Vec<f64>>,
     /// The system on which each row was measured; `None` if unknown.
     pub systems: Vec<Option<&'a System>>,
-    /// The indexes of rows without a stated system. For these rows, the spec's default accelerator is assumed.
+    /// The indexes of rows without a stated accelerator. The default accelerator of the spec is assumed for these rows.
     pub assumed: BTreeSet<usize>,
 }
 
@@ -133,7 +133,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// A frame as a formula's scope: its columns, the figures of each row's system and the thresholds.
+/// The values that formulas read: the columns of a frame, the figures of each row's system, and the thresholds.
 pub(crate) struct FrameView<'a> {
     pub frame: &'a Frame<'a>,
     pub thresholds: &'a Thresholds,

@@ -69,7 +69,8 @@ fn asked(text: &str) -> Option<f64> {
 /// The error for an option without a number, or with two different numbers.
 struct Unclear;
 
-/// Returns the number of an option, which can have several names; `None` if the option is absent.
+/// Returns the number after an option in the words of a script; `None` if the option is absent. `names` are the
+/// option's spellings, such as `--gpus` and `-G`.
 fn option(words: &[&str], names: &[&str]) -> Result<Option<f64>, Unclear> {
     let mut found = None;
     for (i, word) in words.iter().enumerate() {

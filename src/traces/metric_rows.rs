@@ -11,7 +11,8 @@ use super::spec::{MetricSpec, OF_LIST, Relation, TraceFieldType, TraceSpecs};
 use crate::base::expr::ExprError;
 use crate::base::stats::half_units;
 
-/// Builds the frame of a metric file: the rows in the units of the spec, with columns from each row's card.
+/// Builds the rows of a metric file that formulas read. Values are converted to the units of the spec, and values of
+/// each row's card are added.
 pub(crate) fn frame<'a>(
     rows: &MetricRows,
     spec: &MetricSpec,
@@ -115,7 +116,8 @@ fn set_card_columns(
     }
 }
 
-/// Returns the card that is the fewest directory steps away from `dir`; `None` if several cards are equally near.
+/// Returns the card whose directory is nearest to `dir` in the tree of directories; `None` if several cards are equally
+/// near.
 fn nearest<'c, 'a>(dir: &str, cards: &[&'c TraceDocument<'a>]) -> Option<&'c TraceDocument<'a>> {
     fn steps(path: &str) -> Vec<&str> {
         path.split('/').filter(|s| !s.is_empty()).collect()
@@ -160,8 +162,8 @@ pub(crate) fn scale(unit: &str, into: &str) -> Option<f64> {
     (quantity == other).then_some(from / to)
 }
 
-/// Returns the quantity that a unit measures, and the unit's size in that quantity's base unit; `None` for an unknown
-/// unit.
+/// Returns the quantity that a unit measures (such as `time` for `ms`) and the factor from this unit to the quantity's
+/// base unit (such as 0.001). `None` for an unknown unit.
 fn measures(unit: &str) -> Option<(&'static str, f64)> {
     Some(match unit {
         "s" => ("time", 1.0),

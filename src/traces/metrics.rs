@@ -102,7 +102,8 @@ impl Metrics<'_, '_> {
         self.rows.lines.get(row).copied().flatten()
     }
 
-    /// Returns the names and values that identify a row in findings: the row's line, then the key columns.
+    /// Returns the row's line number and the values of its key columns, each with its name. They identify the row in
+    /// findings.
     fn key(&self, row: usize) -> Vec<(String, Json)> {
         let line = self.line(row).map(|line| ("line".to_owned(), line.into()));
         let key = self.spec.key.iter().filter(|k| self.frame.has(k));
@@ -165,8 +166,8 @@ impl Metrics<'_, '_> {
         Ok(())
     }
 
-    /// Adds a finding about rows that break a relation. If the accelerator was only `assumed`, the finding is at most a
-    /// warning.
+    /// Adds a finding about rows that break a relation. If the rows do not state an accelerator, `assumed` is the
+    /// default accelerator and the severity is at most a warning.
     fn broken(
         &self,
         findings: &mut Findings<'_>,
@@ -205,7 +206,8 @@ pub(crate) struct RowFinding<'a> {
     pub message: String,
     pub rows: Vec<usize>,
     pub values: &'a RowValues<'a>,
-    /// The thresholds on which the finding is based, as pairs of name and value. Each is followed by its source.
+    /// The thresholds on which the finding is based, as pairs of name and value. After each threshold follows a pair
+    /// with the source of its value.
     pub grounds: Vec<(String, Json)>,
 }
 

@@ -69,7 +69,8 @@ pub struct TraceOptions {
     pub baseline: Option<PathBuf>,
 }
 
-/// Replaces a hint about `--root` by a hint about `--traces`, because a run on traces has no `--root`.
+/// Replaces an error's hint about the option `--root` by one about `--traces`, because a run on traces does not have
+/// the option `--root`.
 fn of_traces(error: Error) -> Error {
     if error.hint.starts_with("--root") {
         Error::new(error.message, "--traces takes a folder with cards, configs or metric files")
@@ -133,7 +134,7 @@ pub struct JudgedTraces {
     pub rows: u64,
 }
 
-/// Judges the trace files among `files`.
+/// Judges the cards, configs and metric files among `files`.
 ///
 /// # Errors
 ///

@@ -9,7 +9,7 @@ use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::findings::Finding;
 
-/// The new paths that files and directories of the base have in the head.
+/// Files and directories of the base that are at another path in the head.
 #[derive(Debug, Default)]
 pub(crate) struct MovedFiles {
     /// The new path of each moved file, by its old path.
@@ -71,8 +71,8 @@ impl MovedFiles {
         finding
     }
 
-    /// Replaces a path of a moved file or directory by its new path if the text ends with the path, alone or after a
-    /// space; `None` if nothing was replaced.
+    /// Returns the text with the new path of a moved file or directory in place of the old path at the text's end.
+    /// `None` if the text does not end with such an old path.
     fn relocated_text(&self, text: &str) -> Option<String> {
         let (above, name) = text.rsplit_once('/')?;
         let file =
@@ -84,7 +84,7 @@ impl MovedFiles {
     }
 }
 
-/// Returns the part of a text before a path. `None` if the text does not end with the path, alone or after a space.
+/// Returns the part of a text before a path at its end. `None` if the text does not end with the path as a whole word.
 fn before<'t>(text: &'t str, path: &str) -> Option<&'t str> {
     text.strip_suffix(path).filter(|before| before.is_empty() || before.ends_with(' '))
 }

@@ -4,12 +4,12 @@
 use super::frame::TraceCell;
 use super::spec::{Field, LISTED, TraceFieldType};
 
-/// Returns the number that follows a label in a name; `None` if no number follows, or if two different numbers do.
+/// Returns the number after a label in a name, such as 4 for the label `tp` in `llama-tp4`. `None` if there is no such
+/// number, or if there are several different ones.
 ///
-/// A label is at the start of the name, after a character that is not a letter or digit, or in capitals after a small
-/// letter (`vllmEP4`). No letter may follow the number directly: `mscclpp-4gpu` has no number for `pp`. If a label
-/// follows another label without a number, the number is for both together and not returned (`fsdp_tp_4`: the product
-/// is 4).
+/// The label must start a word, as in `a-tp4`, or be in capitals after a small letter, as in `vllmEP4`. The number must
+/// end the word: `mscclpp-4gpu` has no number for `pp`. If two labels precede the number, as in `fsdp_tp_4`, the number
+/// belongs to neither label.
 pub(crate) fn number(name: &str, label: &str) -> Option<u64> {
     let lower = name.to_ascii_lowercase();
     let mut found = None;
@@ -23,7 +23,7 @@ pub(crate) fn number(name: &str, label: &str) -> Option<u64> {
     found
 }
 
-/// Labels that may occur without a number before another label.
+/// Labels that may precede another label without a number, such as `fsdp` in `fsdp_tp_4`.
 const BARE: [&str; 7] = ["tp", "pp", "dp", "ep", "cp", "fsdp", "hybrid"];
 
 fn number_at(name: &str, at: usize, length: usize) -> Option<u64> {
@@ -53,8 +53,8 @@ fn number_at(name: &str, at: usize, length: usize) -> Option<u64> {
     if end == 0 || !ends { None } else { digits[..end].parse().ok() }
 }
 
-/// Returns the number before a word in a sentence, such as 4 for `GPU` in `on 4 A100 GPUs`; `None` if there is no such
-/// number or if there are two different ones.
+/// Returns the number before a word in a sentence, such as 4 for `GPU` in `on 4 A100 GPUs`. `None` if there is no such
+/// number, or if there are several different ones.
 pub(crate) fn number_before(text: &str, word: &str) -> Option<f64> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let bare = |w: &str| w.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
@@ -99,7 +99,7 @@ pub(crate) fn is_blank(text: &str) -> bool {
     BLANK.contains(&text.trim().to_ascii_lowercase().as_str())
 }
 
-/// Returns the columns that a field fills, as pairs of column name and cell.
+/// Returns the columns that are filled from a document's field, as pairs of column name and cell.
 pub(crate) fn columns(field: &Field, cells: Vec<TraceCell>) -> Vec<(String, TraceCell)> {
     let mut columns = Vec::new();
     let first = cells.first().cloned().unwrap_or_default();

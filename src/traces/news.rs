@@ -15,12 +15,13 @@ use crate::database::state::State;
 use crate::findings::{BaseFindings, Finding, Repaired};
 use crate::report::chart::ChartFigure;
 
-/// The changes of traces between two states.
+/// The differences between the traces of the base and those of the head, and their findings.
 #[derive(Debug, Default)]
 pub struct Changed {
     /// The changed cards, configs, metric files, files that ranks write, and job scripts that run a config.
     pub files: Vec<FileDiff>,
-    /// The head's findings that are new or on a changed file; each is marked as new or existing.
+    /// The head's findings that the base does not have, and all findings on changed files. Each finding is marked as
+    /// new or existing.
     pub findings: Vec<Finding>,
     /// Findings of the base that the head no longer has.
     pub repaired: Vec<Repaired>,
@@ -28,8 +29,8 @@ pub struct Changed {
     pub figures: Vec<ChartFigure>,
 }
 
-/// Judges the traces of two states if a trace file differs between the states. Only files with the name of a trace file
-/// are opened, and unchanged files only if another file changed. At most `charts` charts are drawn.
+/// Judges the traces of base and head if a trace file differs between them; otherwise, returns no findings. Draws at
+/// most `charts` charts of changed metric files.
 ///
 /// # Errors
 ///
@@ -62,8 +63,8 @@ pub fn changed(
     Ok(Changed { files, findings, repaired, figures })
 }
 
-/// All files of both states, by file name. They serve to recognise job scripts, which contain the name of a config. A
-/// file is opened only once a script contains its name.
+/// All files of base and head by file name, to find the configs that a job script names. A file is opened only if a
+/// script contains its name.
 struct Configs<'a> {
     by_name: BTreeMap<&'a str, SameNamed<'a>>,
     specs: &'a TraceSpecs,
@@ -99,7 +100,7 @@ impl<'a> Configs<'a> {
     }
 }
 
-/// Returns the trace files that differ between two states. A moved file is listed with its new path.
+/// Returns the trace files that differ between base and head. A moved file is listed only with its new path.
 fn changed_files(
     base: State<'_>,
     before: &[Entry],

@@ -10,10 +10,11 @@ use crate::checks::kinds::traces::TraceCheck;
 use crate::database::source::Entry;
 use crate::findings::Severity;
 
-/// The files in one directory that match one pattern of rank files, by rank.
+/// The files that the ranks of a run wrote into one directory and that match one pattern of names, by rank.
 type RankGroup<'a> = BTreeMap<u64, &'a Entry>;
 
-/// Checks the files that the ranks of a run write.
+/// Checks that each rank of a run has written its files, that no such file is empty, and that all have the same number
+/// of iterations.
 pub(crate) fn check(
     files: &[Entry],
     found: &[TraceFile<'_>],
@@ -61,8 +62,8 @@ fn rank(name: &str, pattern: &str) -> Option<u64> {
     if plain { digits.parse().ok() } else { None }
 }
 
-/// Returns the document of a directory's run. The document is in the directory itself or else in the nearest parent
-/// directory that has documents. `None` if that directory has several.
+/// Returns the card or config of the run in a directory. If the directory has none, the nearest parent directory with
+/// cards or configs is searched. `None` if that directory has several.
 pub(crate) fn run_of<'c, 'a>(
     dir: &str,
     documents: &'c [TraceDocument<'a>],
@@ -78,9 +79,12 @@ pub(crate) fn run_of<'c, 'a>(
     }
 }
 
-/// Returns the number of ranks of a run, usually the product of its parallel degrees. The stated number of GPUs applies
-/// instead if it is this product times the expert parallel degree. It also applies if it is a multiple of the product,
-/// fits on one host and is the number of files. `None` if the number of ranks is unknown or implausible.
+/// Returns the number of ranks of a run, which is usually the product of its parallel degrees. `None` if the number is
+/// unknown or implausible.
+///
+/// The number of GPUs that the run's document states is used instead if it is the product times the expert parallel
+/// degree. It is also used if it is a multiple of the product, fits on one host and equals the number of files in
+/// `group`.
 fn world(run: &TraceDocument<'_>, group: &RankGroup<'_>) -> Option<u64> {
     let plan = run.number("world")?;
     let with_experts = run.number("ep").map_or(plan, |ep| plan * ep);

@@ -21,7 +21,7 @@ pub(crate) struct MetricRows {
     pub cells: BTreeMap<String, Vec<TraceCell>>,
     /// Texts found in columns of numbers, as column name, index of the row, and text.
     pub texts: Vec<(String, usize, String)>,
-    /// The numbers in each row of a column of lists, by column name.
+    /// The lists of numbers in the rows of a column, by column name. There is one list per row.
     pub lists: BTreeMap<String, Vec<Vec<f64>>>,
     /// The damaged rows, as line number and problem.
     pub torn: Vec<(u64, String)>,
@@ -42,8 +42,8 @@ impl MetricRows {
     }
 }
 
-/// Refuses a file with too many cells before memory is allocated. In JSON, rows without common columns need a cell for
-/// each pair of row and column.
+/// Refuses a file whose rows and columns would need too many cells. JSON rows with different columns need especially
+/// many, since every row gets a cell in every column.
 fn guard(rows: usize, columns: usize) -> Result<(), Reason> {
     if rows.saturating_mul(columns) > MOST_CELLS {
         return Err(format!(
@@ -126,8 +126,8 @@ fn scalar(
     TraceCell::Null
 }
 
-/// Returns the line number of each CSV row. Blank and damaged lines are not rows. If rows span several lines, all are
-/// `None`.
+/// Returns the line number of each row in a CSV file. Blank and damaged lines are not rows. If a row spans several
+/// lines, all line numbers are `None`.
 fn lines(text: &str, table: &Table) -> Vec<Option<u64>> {
     let torn: Vec<u64> = table.torn.first.iter().map(|(line, _)| *line).collect();
     let lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()).skip(1);
@@ -180,8 +180,8 @@ fn json(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     Ok(rows)
 }
 
-/// Returns the objects of a JSON row whose members are columns. The flag is true for an object with metrics, whose
-/// members must be numbers. Members of other objects, which describe the row, may have any type.
+/// Returns the objects of a JSON row whose members become columns, each with a flag. The flag is true if the members
+/// are metrics and must be numbers.
 fn objects<'j>(
     row: &'j Json,
     spec: &MetricSpec,

@@ -7,8 +7,8 @@ use super::spec::{DerivedColumn, Relation, Thresholds};
 use crate::base::expr::ExprError;
 use crate::base::relation::Rounded;
 
-/// Returns the broken relations, each with the ascending indexes of the rows that break it. A row is judged only if all
-/// values that the relation reads are known.
+/// Returns the relations that are broken in any row, each with the indexes of these rows in ascending order. A row is
+/// judged only if all values that the relation reads are known.
 ///
 /// # Errors
 ///
@@ -62,7 +62,8 @@ impl Relation {
         names.iter().map(|n| ((*n).to_owned(), frame.cell(n, row).json())).collect()
     }
 
-    /// Returns the thresholds that the relation uses, as pairs of name and value. Each is followed by its source.
+    /// Returns the thresholds that the relation uses, as pairs of name and value. After each threshold follows a pair
+    /// with the source of its value.
     pub(crate) fn grounds(&self, thresholds: &Thresholds) -> Vec<(String, Json)> {
         let mut grounds = Vec::new();
         for name in self.thresholds() {

@@ -27,12 +27,13 @@ pub(crate) enum YamlValue {
 }
 
 impl YamlNode {
-    /// Parses a document. An error is one line with the place and the problem.
+    /// Parses a YAML document. An error is one line with the place and the problem.
     pub(crate) fn parse(text: &str) -> Result<Self, Reason> {
         crate::base::yaml::parse(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 
-    /// Returns the members of a map as name, line of the key, and value; empty for values that are not a map.
+    /// Returns the members of a map, each with its name, the line number of its name, and its value. Empty if this
+    /// value is not a map.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&str, u64, &YamlNode)> {
         let members = match &self.value {
             YamlValue::Map(members) => &members[..],

@@ -10,19 +10,21 @@ use crate::base::words::{Figure, count};
 use crate::database::diff::{Diff, Ratios, TableDiff};
 use crate::report::change::{ChangeTable, KindTable, by_kind};
 
-/// The changes between two states. The texts are escaped.
+/// The differences between the base and the head of a change, as a report shows them. The texts are escaped.
 pub(crate) struct ChangesView<'a> {
     /// The changed tables, by path.
     pub tables: Vec<TableView<'a>>,
     /// The changed files other than tables, by path.
     pub files: Vec<FileView>,
-    /// One line per kind of change.
+    /// Lines about the changed tables, one line per kind of change, such as tables that were added.
     pub kinds: Vec<KindLine>,
-    /// The summary tables of the change, one per kind of change that has rows.
+    /// Summary tables for the report, one per kind of change.
     kind_tables: &'a [KindTable],
-    /// A sentence with the class of the change, the number of changed tables, rows and files, and the changed columns.
+    /// A sentence that sums up the change: its class (such as `append-only`), the numbers of changed tables, rows and
+    /// files, and the names of the changed columns. `None` if no table changed.
     pub numbers: Option<String>,
-    /// Lines about changed attributes, facts, settings and versions.
+    /// Lines about four things that changed: attributes of rows (such as the device), files of facts, settings of this
+    /// program, and versions that a query can select.
     pub remarks: Vec<String>,
     /// A sentence about tables that were not compared because their base or head file is not in the local clone.
     pub unread: Option<String>,
@@ -31,19 +33,20 @@ pub(crate) struct ChangesView<'a> {
 /// A table that changed.
 #[derive(Serialize)]
 pub(crate) struct TableView<'a> {
-    /// The unescaped change, from which templates read numbers.
+    /// The table's differences with unescaped texts. Templates read only numbers from this field.
     #[serde(skip)]
     pub raw: &'a TableDiff,
     /// The table's path.
     pub path: String,
     /// The table's old path; `None` if the path did not change.
     pub old_path: Option<String>,
-    /// The part of the path below `systems/data/`.
+    /// The part of the table's path after `systems/data/`.
     pub short_path: String,
     pub old_short_path: Option<String>,
     /// The status of the table, such as `added`.
     pub status: &'static str,
-    /// The class of the table's change; a dash if the table cannot be read in the base or the head.
+    /// The class of the table's change, such as `append-only`; a dash if the table cannot be read in the base or the
+    /// head.
     pub class: &'static str,
     /// The table's number of rows in the base; a dash if unknown.
     pub before: String,
@@ -78,12 +81,12 @@ impl<'a> ChangesView<'a> {
 }
 
 impl ChangesView<'_> {
-    /// Lays out the summary tables, each with at most `most` lines.
+    /// Returns the summary tables in the form in which a page shows them, each with at most `most` lines.
     pub(crate) fn shaped(&self, most: usize) -> Vec<ChangeTable> {
         self.kind_tables.iter().filter_map(|table| table.shaped(most)).collect()
     }
 
-    /// Returns the lines that sum up the changes.
+    /// Returns the lines that sum up the changes. Lines about each kind of change come first.
     pub(crate) fn summary(&self) -> Vec<String> {
         let kinds = self.kinds.iter().map(|kind| format!("{}: {}", kind.label, kind.text));
         let rest = self.numbers.iter().chain(&self.remarks).chain(&self.unread);

@@ -10,15 +10,16 @@ use crate::findings::{ComparedStates, Example, Finding, Novelty};
 /// A finding. The texts are escaped.
 #[derive(Serialize)]
 pub(crate) struct FindingView<'a> {
-    /// The unescaped finding, for its numbers and its order, and for formats that encode raw text themselves: JSON and
-    /// URIs.
+    /// The finding with unescaped texts. Its numbers are used for sorting, and its texts for JSON and URIs, which have
+    /// their own escapes.
     #[serde(skip)]
     pub raw: &'a Finding,
     /// The name of the severity.
     pub severity: &'static str,
     /// The severity as a number for sorting; 0 is the worst.
     pub rank: u8,
-    /// The state of the finding: `waived`, `known`, `moved`, `new` or `open`.
+    /// The finding's status: `waived`, `new`, `open` if it was not compared with a base, or `known` or `moved` if it is
+    /// not new.
     pub state: &'static str,
     /// The rule's id.
     pub rule: String,
@@ -38,14 +39,14 @@ pub(crate) struct FindingView<'a> {
     pub rows: String,
     /// The message of the finding.
     pub message: String,
-    /// A description of the predicted step whose time the finding changes most; `None` if the finding changes no
-    /// prediction.
+    /// A sentence on the predicted step time that the finding's table changes most; `None` if the change is too small
+    /// to mention or if nothing was predicted.
     pub moves: Option<String>,
-    /// The waiver that applies to the finding.
+    /// The waiver that applies to the finding; `None` if the finding is not waived.
     pub waived_by: Option<String>,
     /// The hash by which the same problem is recognised in other runs.
     pub fingerprint: String,
-    /// The slice that the finding is about, as pairs of column and value.
+    /// The slice of the table that the finding is about, as pairs of column name and value.
     pub slice: Vec<(String, String)>,
     /// The slice on one line: `dtype=fp8 k=128`.
     pub slice_line: String,
@@ -64,11 +65,13 @@ pub(crate) struct FindingView<'a> {
 pub(crate) struct ExamplesView {
     /// The number of examples.
     pub count: usize,
-    /// One line per example, with the row or line number, the key and the values.
+    /// One line per example. The line contains the example's row number (its line number in a text file), its key and
+    /// its values.
     pub lines: Vec<String>,
-    /// The names of the columns: keys first, then values, in order of appearance.
+    /// The names of the example table's columns: first those of keys, then those of values.
     pub columns: Vec<String>,
-    /// The cells of the table of examples, one list per example. The first cell is the row or line number.
+    /// The cells of the example table, one list per example. The first cell is the example's row number, or its line
+    /// number in a text file.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -81,7 +84,7 @@ impl<'a> FindingView<'a> {
         }
     }
 
-    /// Builds the view of a finding and escapes its texts.
+    /// Builds the view of a finding and escapes its texts. The commands in the view contain the compared `states`.
     pub(crate) fn new(finding: &'a Finding, states: &ComparedStates, is_compared: bool) -> Self {
         let place = finding.place.as_ref();
         let named = |(name, value): (&String, &Value)| (clean(name), clean(&plain(value)));
@@ -115,7 +118,7 @@ impl<'a> FindingView<'a> {
     }
 }
 
-/// Returns the name of a finding's state. Only findings that are `new` or `open` can fail the run.
+/// Returns `waived`, `known`, `moved`, `new` or `open`. Only findings that are `new` or `open` can fail the run.
 fn state(finding: &Finding) -> &'static str {
     match (&finding.waived_by, finding.novelty) {
         (Some(_), _) => "waived",
@@ -139,7 +142,7 @@ impl ExamplesView {
     }
 }
 
-/// A column of a table of examples: true if the column is part of the key, and the column's name.
+/// A column of the example table. The flag is true if the column is part of the key. The text is the column's name.
 type ExampleColumn<'a> = (bool, &'a str);
 
 /// Returns the columns of examples: keys first, then values, in order of appearance.

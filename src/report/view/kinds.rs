@@ -14,20 +14,21 @@ use crate::report::change::{ByKind, Kind, KindTable, filled_columns, place_text}
 use crate::report::change::{short, significant, times};
 use crate::specs::measured_unit;
 
-/// At least this many latency ratios of a table are needed to name the key whose latency changed most.
+/// Tables with fewer latency ratios than this are ignored in the search for the key whose latency changed most.
 const FEW: usize = 10;
 
-/// The maximum number of table names in a line.
+/// The maximum number of table names in a line of the report.
 const NAMED: usize = 3;
 
-/// A line about one kind of change. The text is escaped.
+/// A line of the report about the tables with the same kind of change. The text is escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct KindLine {
     pub label: &'static str,
     pub text: String,
 }
 
-/// Returns one line per kind of change. If only files other than tables changed, returns one line about these files.
+/// Returns one line per kind of change, such as tables that were added. If no table changed but other files did,
+/// returns a single line about these files.
 pub(super) fn lines(diff: &Diff, kinds: &ByKind<'_>, tables: &[KindTable]) -> Vec<KindLine> {
     let line = |(kind, changed): (&Kind, &Vec<&TableDiff>)| {
         let is_known = changed.iter().any(|table| table.served.is_some());
@@ -51,7 +52,8 @@ pub(super) fn lines(diff: &Diff, kinds: &ByKind<'_>, tables: &[KindTable]) -> Ve
     kinds.iter().map(line).collect()
 }
 
-/// Counts tables. If there are few, the result also lists their names.
+/// Returns the number of tables as text, such as `3 tables`. If the tables have only a few different names, the names
+/// follow in parentheses.
 fn tables_of(tables: &[&TableDiff]) -> String {
     let short: BTreeSet<String> = tables.iter().map(|table| short(&table.table)).collect();
     let count = plural(tables.len(), "table");
@@ -61,7 +63,8 @@ fn tables_of(tables: &[&TableDiff]) -> String {
     }
 }
 
-/// Names the places of tables: for a single place the system, backend and version, for several only the systems.
+/// Names the system, backend and version of the tables if all have the same. Otherwise, names their systems and counts
+/// their versions.
 fn places(tables: &[&TableDiff]) -> String {
     let places: BTreeSet<String> = tables.iter().map(|table| place_text(&table.place)).collect();
     let systems: BTreeSet<&str> = tables.iter().map(|table| &*table.place.system).collect();
@@ -71,14 +74,15 @@ fn places(tables: &[&TableDiff]) -> String {
     }
 }
 
-/// Counts the added, removed and changed rows of tables whose keys are unknown.
+/// Counts the added, removed and changed rows of tables. Used if the loader's key is unknown, so that keys cannot be
+/// counted.
 fn rows(changed: &[&TableDiff]) -> String {
     let Totals { added, removed, changed, .. } = Totals::of(changed.iter().copied());
     let [added, removed, changed] = [added, removed, changed].map(|n| count(n as usize));
     format!("{added} rows added, {removed} removed, {changed} changed")
 }
 
-/// Sums a number about the served keys over several tables.
+/// Returns the sum of `number` over the tables whose served keys were compared.
 fn sum(tables: &[&TableDiff], number: impl Fn(&ServedDiff) -> u64) -> usize {
     let served = tables.iter().filter_map(|table| table.served.as_ref());
     served.map(number).sum::<u64>() as usize
@@ -107,7 +111,8 @@ fn remeasured(changed: &[&TableDiff], tables: &[KindTable]) -> (&'static str, St
     ("Measured again", parts.join("; "))
 }
 
-/// Names the key whose latency changed by the largest factor.
+/// Describes the key whose latency changed by the largest factor, over all tables. Tables with few latency ratios are
+/// left out.
 fn farthest<'a>(tables: impl Iterator<Item = (&'a str, &'a ServedDiff)>) -> Option<String> {
     let many = tables.filter(|(_, served)| served.ratios.len() >= FEW);
     let keys = many.filter_map(|(table, served)| Some((table, served.rows.farthest.as_ref()?)));
@@ -118,7 +123,8 @@ fn farthest<'a>(tables: impl Iterator<Item = (&'a str, &'a ServedDiff)>) -> Opti
     })
 }
 
-/// Names the slice with the largest median change in the summary table of a kind of change.
+/// Describes the slice whose median latency changed most. The slice is the first row of the summary table of this kind
+/// of change.
 fn most(tables: &[KindTable], kind: Kind) -> Option<String> {
     let table = tables.iter().find(|table| table.kind == Some(kind))?;
     let row = table.rows.first()?;
@@ -188,7 +194,7 @@ fn overlay(changed: &[&TableDiff]) -> String {
     format!("{text}; {} rows measured, {} empty", count(measured as usize), count(empty as usize))
 }
 
-/// Names a moved table by its old and its new path; without a moved table, says that no cell changed.
+/// Describes tables in which no cell changed. If a table was moved, names its old and its new path.
 fn moved(changed: &[&TableDiff]) -> (&'static str, String) {
     let from = changed.iter().find_map(|table| Some((table.old_path.as_ref()?, &table.path)));
     let Some((from, to)) = from else { return ("Written again", "no cell changed".to_owned()) };

@@ -21,38 +21,40 @@ use crate::findings::{Confidence, Severity};
 use changes::ChangesView;
 use finding::FindingView;
 
-/// A report and its outcome, with texts that are escaped for every format.
+/// A report with its verdict, as input for all report formats. The texts are escaped.
 pub struct ReportView<'a> {
-    /// The unescaped report, for its numbers and for JSON.
+    /// The report with unescaped texts. Its numbers are used by all formats, and its texts by JSON.
     pub(crate) raw: &'a Report,
     /// The verdict on the run.
     pub(crate) outcome: RunOutcome,
     /// The header of the report.
     pub(crate) head: HeadView,
-    /// Paths of the files that override embedded rules; `None` without such files.
+    /// The paths of rule files that replace rules embedded in the program; `None` without such files.
     pub(crate) overlays: Option<String>,
-    /// A sentence about the sources of the facts; `None` if all come from the embedded rules.
+    /// A sentence that lists which facts come from files of the database and which from the embedded rules; `None` if
+    /// the database has no files of facts.
     pub(crate) facts: Option<String>,
-    /// A sentence about tables that were not checked because they belong to no database root; `None` without such
-    /// tables.
+    /// A sentence about tables that were not checked because they are outside of all database roots; `None` without
+    /// such tables.
     pub(crate) outside: Option<String>,
     /// A sentence about files that are not in the local clone; `None` without such files.
     pub(crate) absent: Option<String>,
-    /// A sentence about the random sample if the report contains only a sample of the findings.
+    /// A sentence about the random sample of findings that the report shows; `None` if the report shows all findings.
     pub(crate) drawn: Option<String>,
-    /// The number of existing findings of each rule, in one line.
+    /// A line with the number of existing findings of each rule; `None` without existing findings. A finding is
+    /// existing if the base or the baseline has it.
     pub(crate) old: Option<String>,
     /// The rules that ran.
     pub(crate) rules: Vec<RuleView>,
     /// The findings, in the report's order.
     pub(crate) findings: Vec<FindingView<'a>>,
-    /// The causes of the findings; empty if the findings are few.
+    /// Groups of findings with the same rule, severity and backend; empty if the report has few findings.
     pub(crate) causes: Vec<Cause>,
     /// Lines that sum up a pull request's changes; empty if nothing was compared.
     pub(crate) summary: Vec<String>,
     /// A line about the findings of the base that the head no longer has; `None` without such findings.
     pub(crate) repaired: Option<String>,
-    /// The changes; `None` if only one state was judged.
+    /// The differences between base and head; `None` if the run did not compare a base with a head.
     pub(crate) changes: Option<ChangesView<'a>>,
 }
 
@@ -71,7 +73,7 @@ pub(crate) struct HeadView {
     pub notes: Vec<String>,
 }
 
-/// A rule's texts, each on one line.
+/// The texts that describe a rule. Line breaks are replaced by spaces.
 #[derive(Serialize)]
 pub(crate) struct RuleView {
     /// The highest severity of the rule's findings.
@@ -138,12 +140,14 @@ impl<'a> ReportView<'a> {
         &self.head.headline
     }
 
-    /// Returns the findings that are neither waived nor existing in the base, in the report's order.
+    /// Returns the findings that count in the verdict, in the report's order. Left out are waived findings, and
+    /// findings that the base or the baseline has.
     pub(crate) fn counted(&self) -> impl Iterator<Item = &FindingView<'a>> {
         self.findings.iter().filter(|f| f.raw.counts())
     }
 
-    /// Returns the findings that are neither waived nor existing in the base, with the most urgent finding first.
+    /// Returns the findings that count in the verdict, with the most urgent finding first. Left out are waived
+    /// findings, and findings that the base or the baseline has.
     pub(crate) fn worst_first(&self) -> Vec<&FindingView<'a>> {
         let mut findings: Vec<&FindingView<'a>> = self.counted().collect();
         findings.sort_by_key(|f| urgency(f.raw));
@@ -166,7 +170,7 @@ fn changed_rules(overlays: &str) -> String {
 }
 
 impl RuleView {
-    /// Returns the first sentence of the rule's advice.
+    /// Returns the first sentence of the rule's advice on what to do about a finding.
     pub(crate) fn first_step(&self) -> &str {
         self.instead.split_once(". ").map_or(&self.instead, |(first, _)| first)
     }

@@ -11,20 +11,21 @@ use crate::database::diff::{Diff, DiffSide, FaultReason, FileDiff, TableDiff, Ve
 use crate::findings::{Repaired, Severity};
 use crate::report::headline::by_rule;
 
-/// The maximum number of changed attributes or versions that a line names.
+/// The maximum number of attribute changes or versions that a line of the summary lists.
 const MOVED: usize = 3;
 
-/// The maximum number of files, or of fields per file, that a line about changed facts names.
+/// The maximum number of files in a list of changed files. For each file, at most this many changed fields are listed.
 const FACTS: usize = 5;
 
-/// Returns the lines about changed attributes, facts, settings and versions, escaped.
+/// Returns escaped lines about changed attributes of rows, files of facts, settings of this program, and versions that
+/// a query can select.
 pub(super) fn remarks(diff: &Diff) -> Vec<String> {
     let lines = [attributes(diff), facts(diff), settings(diff), versions(diff)];
     lines.into_iter().flatten().map(|line| clean(&line)).collect()
 }
 
-/// Describes the class of the change, the numbers of changed tables and files, and the changed columns; `None` if no
-/// table changed.
+/// Sums up the change in a sentence: its class (such as `append-only`), the numbers of changed tables and files, and
+/// the changed columns. `None` if no table changed.
 pub(super) fn changes(diff: &Diff) -> Option<String> {
     let mut line = format!("Change: {}; {}", diff.class().into_str(), diff.headline());
     let columns = diff.columns_changed();
@@ -34,7 +35,7 @@ pub(super) fn changes(diff: &Diff) -> Option<String> {
     (!diff.tables.is_empty()).then_some(line)
 }
 
-/// Describes the changed attributes, such as `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC in 6 tables`.
+/// Describes the changed attributes of rows, such as `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC in 6 tables`.
 fn attributes(diff: &Diff) -> Option<String> {
     let mut changes: BTreeMap<(&str, String, String), usize> = BTreeMap::new();
     let served = diff.tables.iter().filter_map(|t| t.served.as_ref());
@@ -56,8 +57,8 @@ fn with_list(what: &str, said: Vec<String>, most: usize) -> Option<String> {
     (!said.is_empty()).then(|| format!("{what}: {}", first_of(&said, most, "; ")))
 }
 
-/// Names the changed files that state facts: the YAML of systems with the changed fields, files of facts, and marker
-/// files of version directories.
+/// Lists the changed files that state facts about the database: YAML files of systems with their changed fields, other
+/// files of facts, and marker files of version directories.
 fn facts(diff: &Diff) -> Option<String> {
     let states_facts = |file: &&FileDiff| match file.role {
         Role::System | Role::Facts => true,
@@ -74,14 +75,15 @@ fn facts(diff: &Diff) -> Option<String> {
     with_list("Facts changed", said.collect(), FACTS)
 }
 
-/// Names the changed files of settings, which affect how later runs judge.
+/// Lists the changed settings files of this program. They affect how later runs judge.
 fn settings(diff: &Diff) -> Option<String> {
     let files = diff.files.iter().filter(|file| file.role == Role::Settings);
     let said = files.map(|file| format!("{} {}", file.path, file.status.into_str())).collect();
     with_list("This changes how later runs judge, once it is merged", said, FACTS)
 }
 
-/// Names the versions that a query can newly select, and the versions that the loader no longer reads.
+/// Lists the versions that a query can select only after the change, and the versions that the loader reads only before
+/// the change.
 fn versions(diff: &Diff) -> Option<String> {
     let VersionChanges { selectable, hidden } = &diff.versions;
     let named = [(selectable, "new to select"), (hidden, "no longer read")].map(|(all, what)| {
@@ -107,8 +109,8 @@ pub(super) fn repaired(repaired: &[Repaired]) -> Option<String> {
     (!parts.is_empty()).then(|| clean(&format!("Repaired: {}", parts.join("; "))))
 }
 
-/// Describes how many tables were not compared because their base or head file is not in the local clone; `None`
-/// without such tables.
+/// Counts the tables that were not compared because their file in the base or the head is not in the local clone.
+/// `None` without such tables.
 pub(super) fn unread(diff: &Diff) -> Option<String> {
     let sides = [
         (DiffSide::Base, "before"),

@@ -9,40 +9,44 @@ use crate::base::error::Reason;
 /// The column that names the kernel of a row.
 pub(crate) const KERNEL_COLUMN: &str = "kernel_source";
 
-/// The name that stands for the table instead of a column in the conditions of a mapping.
+/// The name that stands for the table in a mapping's conditions. All other names in the conditions are those of
+/// columns.
 const TABLE: &str = "op_file";
 
-/// The name that stands for the backend of a kernel that nobody has traced yet.
+/// The word in place of a backend in `kernel_source_backends.yaml` if a kernel's backend is still unknown.
 const UNVERIFIED: &str = "unverified";
 
-/// The contents of `kernel_source_backends.yaml`; unknown fields are ignored.
+/// The contents of `kernel_source_backends.yaml`, which states the backend that runs each kernel. Unknown fields are
+/// ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct KernelSources {
     mappings: Vec<Mapping>,
 }
 
-/// One entry of `kernel_source_backends.yaml`: the backend that runs for a framework's kernel name if all conditions
-/// hold.
+/// An entry of `kernel_source_backends.yaml`. It states the backend that runs a framework's kernel in rows that meet
+/// all conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct Mapping {
     framework: String,
     kernel_source: String,
-    /// The required cell by column. The name `op_file` stands for the table instead of a column.
+    /// The value that each column must have in a row, by column name. For the name `op_file`, the value is the table's
+    /// name.
     #[serde(default, rename = "match")]
     conditions: BTreeMap<String, String>,
     backend: String,
 }
 
-/// The backends that frameworks can choose for a table, and the backend that runs for each kernel name.
+/// Facts about kernels: the backends that frameworks can choose for a table, and the backend that runs each kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelChoices {
-    /// The backends that a framework can choose, by framework. A framework without an entry can choose any backend.
+    /// The backends that each framework can choose, by the framework's name. Frameworks that are not in this map can
+    /// choose any backend.
     pub choices: BTreeMap<String, BTreeSet<String>>,
-    /// The backend that runs for each kernel name.
+    /// The backend that runs each kernel.
     pub sources: KernelSources,
 }
 
-/// The backends that can run for one kernel name in a table. The backend can depend on the row.
+/// The backends that can run one kernel in a table. The backend can differ from row to row.
 #[derive(PartialEq)]
 pub(crate) struct KernelBackends<'a> {
     /// The backends that the framework can choose for the table.
@@ -62,8 +66,8 @@ impl KernelSources {
 }
 
 impl KernelChoices {
-    /// Returns the backends that can run for a kernel name in a table. `None` if the framework can choose all of these
-    /// backends, or if it is unknown which backends the framework can choose.
+    /// Returns the backends that can run a kernel in a table. `None` if the framework can choose all of these backends,
+    /// or if the choices of the framework are unknown.
     pub(crate) fn of<'a>(
         &'a self,
         framework: &str,
@@ -85,8 +89,8 @@ impl KernelChoices {
 }
 
 impl<'a> KernelBackends<'a> {
-    /// Returns the backend that runs for a row if the framework cannot choose this backend. `None` if the framework can
-    /// choose it, or if no mapping matches the row. `value` returns the row's cell in a column.
+    /// Returns the backend that runs the kernel in a row if the framework cannot choose this backend. `None` if the
+    /// framework can choose it, or if the backend is unknown. `value` returns the row's cell in the named column.
     pub(crate) fn outside<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Option<&'a str> {
         let holds = |(column, wanted): (&String, &String)| {
             column == TABLE || value(column) == Some(wanted.as_str())

@@ -4,22 +4,21 @@ use std::collections::BTreeMap;
 
 use crate::base::error::Reason;
 
-/// The contents of `attention_lane_defaults.yaml`. For each backend, version and GPU compute capability, the file
-/// states the attention lane (kernel) that is used by default from this version on. Entries for single model
-/// architectures are ignored, since tables do not depend on them.
+/// The contents of `attention_lane_defaults.yaml`: the default attention lane (kernel), by backend, then by the version
+/// from which it is the default, then by GPU compute capability. Entries for single model architectures are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttentionLanes(BTreeMap<String, BTreeMap<String, BTreeMap<i64, String>>>);
 
-/// The attention lanes (kernels) whose rows the loader of a table stores separately.
+/// The attention lanes (kernels) of a table. The loader of such a table stores the rows of each lane separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lanes {
-    /// The column that names a row's lane.
+    /// The column that contains the name of a row's lane.
     pub column: String,
-    /// The default lanes, which the loader tries first.
+    /// The default lanes. For each key, the loader first looks for a row of the default lane.
     pub defaults: AttentionLanes,
 }
 
-/// The lane name that leaves the choice to the framework, so that no lane is pinned.
+/// The word in place of a lane in `attention_lane_defaults.yaml` if there is no default lane.
 const DEFAULT: &str = "default";
 
 /// The section of `attention_lane_defaults.yaml` for single model architectures, which is ignored.
@@ -56,8 +55,8 @@ impl AttentionLanes {
         Ok(Self(lanes))
     }
 
-    /// Returns the lane that the loader tries first for a version of a backend on GPUs of a compute capability. The
-    /// newest entry that is not newer than the version applies. `None` if that entry pins no lane.
+    /// Returns the default lane of a backend's version on GPUs with a compute capability. If this version is not
+    /// listed, the newest older version that is listed applies. `None` if there is no default lane.
     pub(crate) fn pinned(&self, backend: &str, version: &str, capability: i64) -> Option<&str> {
         let wanted = release(version);
         let entries = self.0.get(backend)?.iter().map(|(from, lanes)| (release(from), lanes));
@@ -67,8 +66,8 @@ impl AttentionLanes {
     }
 }
 
-/// Returns the numbers at the start of a version: `1.3.0rc23` becomes 1.3.0. The loader compares the versions of lanes
-/// in this form.
+/// Returns the numbers at the start of a version, such as 1, 3 and 0 for `1.3.0rc23`. The loader compares versions by
+/// these numbers when it looks up a lane.
 fn release(version: &str) -> Vec<u64> {
     let mut numbers = Vec::new();
     for part in version.split('.') {

@@ -17,7 +17,8 @@ pub(crate) use self::versions::{QueryVersions, Slots};
 use super::SpecFile;
 use crate::base::error::Result;
 
-/// The contents of `rules/facts.yaml`: the files in which a database states facts, and the values to use without them.
+/// The contents of `rules/facts.yaml`: the paths of files in which a database states facts, and values for databases
+/// without such files.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FactFiles {
@@ -25,13 +26,14 @@ pub struct FactFiles {
     pub operation_catalog: FactFile,
     /// The location of the reuse manifest, which lists the rows that backends share.
     pub reuse_manifest: FactFile,
-    /// The location of the file with the versions that a query can reach.
+    /// The location of the file that lists the versions that a query can select.
     pub query_versions: FactFile,
-    /// The location of the attention lanes' file, which states the kernels whose rows the loader tries first.
+    /// The location of the file that lists the default attention lanes (kernels).
     pub attention_lanes: LanesFile,
-    /// The location of the file that states the backend for each kernel name.
+    /// The location of the file that lists the backend of each kernel.
     pub kernel_sources: FactFile,
-    /// The locations of the lists of numbers that exist only in the loader's code, by the list's name.
+    /// The locations of lists of numbers in the source code of the planner's loader, by the list's name. An example is
+    /// a list of the number of attention heads of each model.
     pub pins: BTreeMap<String, PinFile>,
 }
 
@@ -41,28 +43,29 @@ pub struct FactFiles {
 pub struct FactFile {
     /// The end of the file's path in the database.
     pub file: String,
-    /// True if the file must be in the same folder as the systems' YAML.
+    /// True if the file must be in the same folder as the YAML files of systems.
     #[serde(default)]
     pub beside: bool,
-    /// The end of the path in earlier versions of the database; used if `file` does not exist.
+    /// The end of the file's path in older databases, which is used if the path in `file` does not exist; `None` if the
+    /// path never changed.
     #[serde(default)]
     pub formerly: Option<String>,
 }
 
-/// The location of the attention lanes' file, and the tables whose rows have lanes.
+/// The location of the file with the default attention lanes (kernels), and the tables that have lanes.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LanesFile {
     file: String,
     #[serde(default)]
     beside: bool,
-    /// The tables whose loader stores the rows of each lane separately.
+    /// The tables of which the loader stores the rows of each lane separately.
     pub tables: Vec<String>,
-    /// The column that names the lane.
+    /// The column that contains the name of a row's lane.
     pub column: String,
 }
 
-/// The location of a list of pinned numbers in the loader's code, and the values to use without the code.
+/// The location of a list of numbers in the source code of the planner's loader, and a copy of the list.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinFile {
@@ -70,14 +73,14 @@ pub struct PinFile {
     #[serde(rename = "about")]
     _about: String,
     file: String,
-    /// The piece of code after which the list starts.
+    /// The code that precedes the list in the source file.
     pub after: String,
-    /// The pinned numbers to use if the judged commit lacks the source file.
+    /// A copy of the list. It is used if the judged commit does not contain the source file.
     pub values: Pins,
 }
 
 impl LanesFile {
-    /// Returns the location of the lanes' file.
+    /// Returns the location of the file with the default attention lanes.
     pub(crate) fn place(&self) -> FactFile {
         FactFile { file: self.file.clone(), beside: self.beside, formerly: None }
     }
@@ -91,35 +94,37 @@ impl PinFile {
 }
 
 impl FactFiles {
-    /// Reads the last of the given versions of `rules/facts.yaml`; without a version, all facts are empty.
+    /// Reads `rules/facts.yaml`. If there are several such files, only the last one is read; without a file, all facts
+    /// are empty.
     pub(super) fn read<'a>(files: impl Iterator<Item = &'a SpecFile>) -> Result<Self> {
         files.last().map_or_else(|| Ok(Self::default()), SpecFile::parse)
     }
 }
 
-/// The facts that a work tree or commit states itself. A field is `None` if the tree does not state the fact.
+/// The facts that files of the judged work tree or commit state. A field is `None` if no file states the fact.
 #[derive(Debug, Clone, Default)]
 pub struct StatedFacts {
     /// The operation catalog: table families and their tables.
     pub operations: Option<Operations>,
-    /// The versions that a query can reach.
+    /// The versions that a query can select.
     pub query_versions: Option<QueryVersions>,
-    /// The attention lanes: the kernels whose rows the loader tries first.
+    /// The default attention lanes (kernels).
     pub lanes: Option<AttentionLanes>,
-    /// The backend that runs for each kernel name.
+    /// The backend that runs each kernel.
     pub kernel_sources: Option<KernelSources>,
-    /// The pinned numbers in the loader's code, by the list's name.
+    /// The lists of numbers in the loader's source code, by the list's name.
     pub pins: BTreeMap<String, Pins>,
-    /// The names of the lists whose source file a pull request changes. Such a list may gain a text in that change.
+    /// The names of lists in the loader's source code whose source file the pull request changes. For these lists, a
+    /// text without a number is not an error, because the pull request may add it.
     pub unsettled: BTreeSet<String>,
 }
 
-/// The pinned numbers of a list: the number for each text, such as a model's name.
+/// A list of numbers from the loader's source code: the number of each text. A text is the name of a model, for
+/// example.
 pub(crate) type Pins = BTreeMap<String, f64>;
 
-/// Reads the match arms `"text" => Some(number)` of the Rust function whose code starts with `after`. The function ends
-/// at the next line that is only a closing brace. `None` if `after` is missing or the function has no such arms: the
-/// loader may have been rewritten and still have pinned numbers.
+/// Reads the match arms `"text" => Some(number)` of a Rust function. `after` is the code at the function's start; its
+/// end is the next line that consists of `}`. `None` if there is no such function or match arm.
 pub(crate) fn pins_of(code: &str, after: &str) -> Option<Pins> {
     let body = &code[code.find(after)? + after.len()..];
     let body = body.lines().take_while(|line| *line != "}");

@@ -43,8 +43,8 @@ impl Operations {
         crate::base::yaml::parse(text)
     }
 
-    /// Returns the tables of the catalog, each with the families that list the table, in the catalog's order. If
-    /// several families list a table, which is a mistake, the first family applies.
+    /// Returns the names of the families that list a table, by table name, in the catalog's order. Two families should
+    /// not list the same table; if they do, the first family is used.
     pub fn tables(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut tables: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for listed in &self.families {

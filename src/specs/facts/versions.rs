@@ -8,15 +8,16 @@ use serde::Deserialize;
 
 use crate::base::error::Reason;
 
-/// The contents of `query_versions.yaml`: the versions of each backend that a query can name, with exceptions for
-/// single systems. Rows of all other versions only fill gaps in the tables of these versions.
+/// The contents of `query_versions.yaml`: the versions of each backend that a query can select. Rows of other versions
+/// only fill gaps in the tables of these versions.
 #[derive(Debug, Clone, Deserialize)]
 pub struct QueryVersions {
-    /// The versions for all systems without exceptions, by backend; `None` if the file does not list any.
+    /// The versions that apply to every system without an entry in `overrides`, by backend; `None` if the file lists
+    /// none.
     #[serde(default)]
     defaults: Option<BTreeMap<String, StatedVersions>>,
-    /// The versions for single systems, by system, then by backend; `None` if the file has none. Such systems have no
-    /// next version.
+    /// The versions that apply to a single system, by system, then by backend; `None` if the file lists none. On such a
+    /// system, a query cannot select newer versions than these.
     #[serde(default)]
     overrides: Option<BTreeMap<String, BTreeMap<String, StatedVersions>>>,
 }
@@ -30,7 +31,7 @@ enum StatedVersions {
     OneOrMore(Names),
 }
 
-/// The name of one version, or the names of several.
+/// The names of one or several versions of a backend.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum Names {
@@ -38,12 +39,12 @@ enum Names {
     Several(Vec<String>),
 }
 
-/// The versions of a backend that a query can reach on one system.
+/// The versions of a backend that a query can select on one system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slots<'a> {
     /// The current version: the newest version that was collected completely.
     pub current: &'a str,
-    /// The further versions that the file lists, such as the one before `current`.
+    /// The versions other than the current one that the file lists, such as the previous version.
     pub others: Vec<&'a str>,
     /// The newest version with data on any system, if it is newer than `current`.
     pub next: Option<&'a str>,
@@ -85,8 +86,8 @@ impl QueryVersions {
         versions.ok_or_else(|| "the file is empty".into())
     }
 
-    /// Returns the versions of a backend that a query can reach on a system; `None` if the file lists no version of the
-    /// backend. `fleet` contains the backend's versions that have data on any system.
+    /// Returns the versions of a backend that a query can select on a system; `None` if the file lists no version of
+    /// the backend. `fleet` contains all versions of the backend that have tables on any system.
     pub fn slots<'a>(
         &'a self,
         system: &str,
@@ -103,8 +104,8 @@ impl QueryVersions {
         Some(Slots { current: stated, others: others.to_vec(), next })
     }
 
-    /// Returns true if the file lists separate versions of the backend for this system, so that there is no next
-    /// version.
+    /// Returns true if the file lists versions of the backend for this system alone. A query then cannot select newer
+    /// versions than these.
     pub(crate) fn is_frozen(&self, system: &str, backend: &str) -> bool {
         let own = self.overrides.as_ref().and_then(|all| all.get(system));
         own.is_some_and(|own| own.contains_key(backend))
@@ -112,7 +113,7 @@ impl QueryVersions {
 }
 
 impl<'a> Slots<'a> {
-    /// Returns the reachable versions, the current one first.
+    /// Returns the versions that a query can select, with the current version first.
     pub(crate) fn versions(&self) -> impl Iterator<Item = &'a str> {
         std::iter::once(self.current).chain(self.others.iter().copied()).chain(self.next)
     }

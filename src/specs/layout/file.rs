@@ -15,10 +15,12 @@ pub(crate) struct LayoutFile {
     /// The method by which the program finds the tables.
     #[serde(default)]
     pub reader: LayoutReader,
-    /// Patterns of paths. A folder has this layout if each pattern matches a file in the folder.
+    /// Patterns by which the layout is recognised. A folder has this layout if each pattern matches the path of a file
+    /// in it.
     #[serde(default)]
     pub detect: Vec<String>,
-    /// The tables of the database; a file belongs to the first entry with a pattern that matches.
+    /// The tables of the database and the patterns of their paths. If a file matches several entries, the first entry
+    /// applies.
     pub tables: Vec<TableFiles>,
 }
 
@@ -26,30 +28,34 @@ pub(crate) struct LayoutFile {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LayoutReader {
-    /// The patterns in the layout's file find the tables.
+    /// Tables are the files that match the patterns in the layout's YAML.
     #[default]
     Declared,
-    /// The YAML of each system names a folder of data, and version directories declare reuse. The patterns in the
-    /// layout's file apply inside a folder of data.
+    /// Tables are in folders that the YAML files of systems name. The patterns in the layout's YAML apply inside these
+    /// folders. Version directories can declare that they reuse other tables.
     Public,
 }
 
-/// The files of a table. With `{part}` in the name, the entry describes several tables whose names come from the paths.
+/// The paths of a table's files. If the table's name contains a part of the path in braces, such as `{table}`, one
+/// entry describes several tables.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TableFiles {
     /// The name of the table, which selects its spec.
     pub name: String,
-    /// Patterns of paths: `*` and `?` match within a folder, `**/` folders, `{part}` a part of a name,
-    /// `{part:int}` digits, and `{part*}` also several folders.
+    /// Patterns of paths. `*` and `?` match characters of a name, and `**/` matches any folders. `{part}` matches one
+    /// name or a part of it, `{part:int}` matches digits, and `{part*}` matches several folders too.
     pub files: Vec<String>,
-    /// The system's name, in which `{part}` stands for a part of the path or for a column's cell.
+    /// The system's name. In it, `{part}` stands for a named part of the path or for the row's cell in the column
+    /// `part`.
     #[serde(default)]
     pub system: String,
-    /// The name of the measured software, in which `{part}` stands for a part of the path or for a column's cell.
+    /// The name of the measured software. In it, `{part}` stands for a named part of the path or for the row's cell in
+    /// the column `part`.
     #[serde(default)]
     pub backend: String,
-    /// The software's version, in which `{part}` stands for a part of the path or for a column's cell.
+    /// The version of the measured software. In it, `{part}` stands for a named part of the path or for the row's cell
+    /// in the column `part`.
     #[serde(default)]
     pub version: String,
     /// The file format.
@@ -61,8 +67,8 @@ pub(crate) struct TableFiles {
     /// The first character of lines that a text table's reader skips.
     #[serde(default)]
     pub comment: Option<char>,
-    /// The path of the rows in a JSON document, such as `results[].runs[]`. `{column}` stands for any name in an
-    /// object; the names become the cells of this column.
+    /// The path of the list of rows in a JSON document, such as `results[].runs[]`. `{name}` matches any member of an
+    /// object; the member's name becomes the row's cell in the column `name`.
     #[serde(default)]
     pub rows: Option<String>,
     /// The named parts of the path that become columns of the table.
@@ -77,9 +83,9 @@ pub(crate) struct TableFiles {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fill {
-    /// The other column, whose cells determine the values.
+    /// The column whose cells determine the missing values.
     pub by: String,
-    /// The value of the missing column, by the cell of the other column.
+    /// The missing value, by the cell in the column `by`.
     pub values: BTreeMap<String, String>,
 }
 

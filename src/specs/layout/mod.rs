@@ -16,10 +16,10 @@ pub(crate) use self::pattern::{braced, filled};
 use super::SpecFile;
 use crate::base::error::{Reason, Result, unknown};
 
-/// The name of the layout that the planner's loader reads.
+/// The name of the layout of the planner's public database, which its loader reads.
 pub(crate) const PUBLIC: &str = "public";
 
-/// The format of a table's files that are not Parquet.
+/// The file format of a table that is not a Parquet file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dialect {
     /// Text with a header and one row per line.
@@ -80,14 +80,16 @@ pub struct Layout {
     detect: Vec<Regex>,
     /// The files of the layout's tables.
     pub tables: Vec<LayoutTable>,
-    /// For each pattern of the public layout, the names of its folders, such as `family`; empty for other layouts.
+    /// The names in the folder part of each pattern, such as `family`, `backend` and `version`. Empty for all layouts
+    /// except the public one.
     folders: Vec<Vec<String>>,
 }
 
 /// The files of a table in a parsed layout.
 #[derive(Debug)]
 pub struct LayoutTable {
-    /// The table's name, system, backend and version. Names in braces stand for a part of the path or a column's cell.
+    /// The table's name, system, backend and version, in this order. A name in braces stands for a part of the path or
+    /// for the cell in a column.
     pub identity: [String; 4],
     /// The format of the files; `None` for Parquet.
     pub dialect: Option<Dialect>,
@@ -136,8 +138,8 @@ impl LayoutTable {
         })
     }
 
-    /// Returns the columns whose cells determine the table's name, system, backend or version. They are the names in
-    /// braces that are not in `parts`, the named parts of the path.
+    /// Returns the columns whose cells determine the table's name, system, backend or version. `parts` are the named
+    /// parts of the path, which are not columns.
     pub(crate) fn identity_columns(&self, parts: &BTreeMap<String, String>) -> Vec<&str> {
         let names = self.identity.iter().flat_map(|text| braced(text));
         let columns: BTreeSet<&str> = names.filter(|name| !parts.contains_key(*name)).collect();
@@ -202,8 +204,8 @@ impl Layout {
         })
     }
 
-    /// Returns the family, backend and version that a table's `folders` inside a folder of data name. `None` if no
-    /// pattern has this number of folders. The family is `None` if the pattern does not contain one.
+    /// Returns the family, backend and version that the names of a table's folders state. `None` if no pattern has as
+    /// many folders. The family is `None` if the pattern has no folder for the family.
     pub(crate) fn place<'p>(
         &self,
         folders: &[&'p str],
@@ -256,18 +258,19 @@ impl Layouts {
         Ok(layouts)
     }
 
-    /// Returns the layout of the run if its patterns find the tables; `None` for the public layout or without a layout.
+    /// Returns the layout of the run if it finds tables by patterns alone. `None` if the run has the public layout or
+    /// no layout.
     pub(crate) fn declared(&self) -> Option<&Arc<Layout>> {
         self.chosen.as_ref().filter(|layout| layout.reader == LayoutReader::Declared)
     }
 
-    /// Returns true if any known layout whose patterns find the tables has a table of this name.
+    /// Returns true if a known layout other than the public one has a table of this name.
     pub fn any_declares(&self, table: &str) -> bool {
         let layouts = self.known.values().filter(|l| l.reader == LayoutReader::Declared);
         layouts.flat_map(|layout| &layout.tables).any(|known| known.identity[0] == table)
     }
 
-    /// Returns true if this is the name of a layout whose patterns find the tables.
+    /// Returns true if this is the name of a known layout that finds tables by patterns alone.
     pub(crate) fn is_declared(&self, name: &str) -> bool {
         self.known.get(name).is_some_and(|layout| layout.reader == LayoutReader::Declared)
     }
@@ -277,14 +280,14 @@ impl Layouts {
         self.is_settled
     }
 
-    /// Returns the layout that the planner's loader reads.
+    /// Returns the layout of the planner's public database.
     pub(crate) fn public(&self) -> Option<&Arc<Layout>> {
         self.known.get(PUBLIC)
     }
 
-    /// Chooses the layout of the run: the named one, else the only layout of the overlays, else a layout whose `detect`
-    /// patterns all match. If several match, the public layout is chosen, else the layout that matches the most table
-    /// files. Thus a single file that looks like a table of another layout does not hide the database.
+    /// Chooses the layout of the run. `name` is the user's choice. Without it, the only layout in overlays is chosen,
+    /// or else a layout whose `detect` patterns all match. If several layouts match, the public layout is chosen, or
+    /// else the one that matches the largest number of files.
     ///
     /// # Errors
     ///

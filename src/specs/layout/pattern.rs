@@ -28,7 +28,7 @@ pub(crate) fn filled(text: &str, values: &BTreeMap<String, String>) -> String {
     out + rest
 }
 
-/// Compiles a pattern of paths. The pattern may match at any depth of folders.
+/// Compiles a path pattern. The pattern matches paths that end with it, at any depth of folders.
 pub(super) fn pattern(text: &str) -> Result<Regex, Reason> {
     let bad = |why: &str| Reason::from(format!("pattern `{text}`: {why}"));
     if text.len() > LONGEST {

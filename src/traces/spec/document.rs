@@ -11,11 +11,11 @@ use crate::base::expr::Expr;
 use crate::base::yaml;
 use crate::findings::Severity;
 
-/// The spec of a YAML document with fields at known depths.
+/// The spec of cards or of configs, which are YAML documents with known fields.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DocumentSpec {
-    /// The names and marks by which such documents are distinguished from other files.
+    /// The file names and contents by which documents of this kind are recognised.
     pub files: Files,
     /// The document's fields, by dotted path.
     pub fields: BTreeMap<String, Field>,
@@ -28,10 +28,11 @@ pub(crate) struct DocumentSpec {
     /// Conditions that the fields must fulfil.
     #[serde(default)]
     pub relations: Vec<Relation>,
-    /// Labels in the name of the document's directory, each with the values that the label's number must equal.
+    /// Labels such as `tp` that can occur in the names of a document's directory and file. The number after a label
+    /// must agree with the document.
     #[serde(default)]
     pub names: Vec<NamePart>,
-    /// Columns in which a config and the card generated from it must agree; empty for cards.
+    /// Columns that must have the same value in a config and in the card generated from it. Empty in the spec of cards.
     #[serde(default)]
     pub agrees: Vec<String>,
 }
@@ -44,8 +45,8 @@ pub(crate) struct Field {
     pub kind: TraceFieldType,
     #[serde(default)]
     pub need: Presence,
-    /// The field's column in formulas; `None` if formulas do not read the field. A list of numbers fills the columns
-    /// NAME_1, NAME_2 and so on, where NAME is this name.
+    /// The name of the column in which formulas read the field's value; `None` if formulas do not read it. A list of
+    /// numbers has several columns, such as `bandwidth_1` and `bandwidth_2` for the name `bandwidth`.
     #[serde(default, rename = "as")]
     pub column: Option<String>,
     /// Other paths at which older documents have the field.
@@ -60,27 +61,29 @@ pub(crate) struct Field {
     /// The allowed texts; empty if all texts are allowed.
     #[serde(default)]
     pub one_of: Vec<String>,
-    /// The severity of a text that is not allowed; `None` for an error.
+    /// The severity of the finding on a text that is not in `one_of`; `None` for an error.
     #[serde(default)]
     pub other: Option<Severity>,
-    /// Columns that receive the number after a prefix in the field's text, by prefix: `{cuda_: cuda}`.
+    /// Columns for a number in the field's text, by the prefix before the number. For example, `{cuda_: cuda}` reads
+    /// 12.4 from `cuda_12.4` into the column `cuda`.
     #[serde(default)]
     pub number_after: BTreeMap<String, String>,
-    /// Columns that receive the number before a word in the field's text, by word: `{GPU: gpus}`.
+    /// Columns for a number in the field's text, by the word after the number. For example, `{GPU: gpus}` reads 4 from
+    /// `on 4 GPUs` into the column `gpus`.
     #[serde(default)]
     pub number_before: BTreeMap<String, String>,
 }
 
-/// A label in names, such as `tp` in `…-tp4-…`, and the values that the label's number may have.
+/// A label in names of directories and files, such as `tp` in `llama-tp4`, and the formulas for the number after it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NamePart {
     pub labels: Vec<String>,
-    /// Formulas over the document's columns. The number after the label must equal the value of one of them.
+    /// Formulas over the document's columns. The number after the label must equal the result of at least one of them.
     pub is: Vec<Expr>,
 }
 
-/// The maximum number of values of a list that formulas can read.
+/// The maximum number of columns for a field that is a list of numbers.
 pub(crate) const LISTED: usize = 4;
 
 impl DocumentSpec {

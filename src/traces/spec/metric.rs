@@ -14,11 +14,11 @@ use crate::base::yaml;
 #[serde(deny_unknown_fields)]
 pub struct MetricSpec {
     pub files: Files,
-    /// The JSON member that lists the rows; `None` if the file is a single row.
+    /// The name of the JSON list whose items are the rows; `None` if the whole file is one row.
     #[serde(default)]
     pub rows: Option<String>,
-    /// The JSON objects of a row whose members are columns. The last object contains the metrics; the other objects
-    /// describe the row.
+    /// The names of the JSON objects in a row whose members become columns. The last object contains the metrics, and
+    /// the others describe the row.
     #[serde(default)]
     pub within: Vec<String>,
     /// The JSON object that states each metric's `unit` and `label`; `None` if the file states no units.
@@ -27,14 +27,14 @@ pub struct MetricSpec {
     /// Columns that identify a row.
     #[serde(default)]
     pub key: Vec<String>,
-    /// The column that contains the directory name of the row's card; `None` if all rows belong to the card of the
+    /// The column that contains the name of the directory of the row's card. `None` if all rows have the card of the
     /// file's run.
     #[serde(default)]
     pub card: Option<String>,
-    /// The accelerator that is assumed for rows whose accelerator is not stated.
+    /// The accelerator that is assumed for rows that do not state one; `None` if none is assumed.
     #[serde(default)]
     pub accelerator: Option<String>,
-    /// The column that contains the name of the row's accelerator; `None` if only cards state the accelerator.
+    /// The column that contains the name of the row's accelerator; `None` if only the row's card states it.
     #[serde(default)]
     pub accelerator_in: Option<String>,
     pub columns: BTreeMap<String, MetricColumn>,
@@ -83,24 +83,25 @@ pub struct TraceChart {
 #[serde(deny_unknown_fields)]
 pub struct TracePanel {
     pub y: String,
-    /// The columns that the panel shows, by the name of the line. Each column has one line per series.
+    /// The columns that are drawn in the panel, by the label of their lines. Each column has one line per series.
     pub lines: BTreeMap<String, String>,
-    /// The direction of perfect scaling along the x axis; `None` if no ideal line is drawn.
+    /// The direction of the line for perfect scaling; `None` if no such line is drawn.
     #[serde(default)]
     pub ideal: Option<Ideal>,
 }
 
-/// The direction of perfect scaling along the x axis of a chart.
+/// The direction of the line for perfect scaling in a chart.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ideal {
-    /// The value doubles when x doubles.
+    /// The line rises: the value doubles when x doubles.
     Rises,
-    /// The value halves when x doubles.
+    /// The line falls: the value halves when x doubles.
     Falls,
 }
 
-/// Suffixes of the columns that formulas can read for a list in a metric file, such as `NAME_mean`.
+/// The suffixes of columns that are computed from a column of lists. For example, `NAME_mean` is the mean of each row's
+/// list in the column NAME.
 pub(crate) const OF_LIST: [&str; 4] = ["n", "mean", "min", "max"];
 
 impl MetricSpec {

@@ -33,28 +33,29 @@ pub struct TraceSpecs {
     pub(super) metrics: BTreeMap<String, MetricSpec>,
     /// The spec of files that every rank writes.
     pub(super) ranks: RankSpec,
-    /// The names of accelerators and their systems.
+    /// The known accelerators, with their names and systems.
     pub(super) accelerators: Accelerators,
     /// Facts about the known systems.
     systems: KnownSystems,
 }
 
-/// The names and marks that distinguish files of one kind from others.
+/// The file names and contents by which trace files of one kind are recognised, such as cards.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Files {
-    /// Globs for the file's name; `{dir}` stands for the name of its directory.
+    /// Globs for file names. `{dir}` stands for the name of the file's directory.
     pub names: Vec<String>,
-    /// Marks by which a file is recognised. For documents, a mark is a line that starts a section at the top level.
-    /// Two marks identify a file of any name if the user passed `--traces` or the file also has a line of `own`. For
-    /// metric files, a mark is a word. Without `--traces`, at least one mark must be near the start of the file.
+    /// Texts that are typical of files of this kind. In cards and configs, they are starts of top-level lines, and two
+    /// such lines can identify a file. In metric files, they are words, of which at least one must occur near the start
+    /// unless the user passed `--traces`.
     #[serde(default)]
     pub marks: Vec<String>,
-    /// Lines that only documents of this kind contain, at any depth. One such line identifies a file whose name
-    /// matches.
+    /// Starts of lines that occur only in documents of this kind, at any indentation. A document with such a line is of
+    /// this kind if its name matches too.
     #[serde(default)]
     pub own: Vec<String>,
-    /// Lines that only documents of other kinds contain. A document with such a line is not of this kind.
+    /// Starts of lines that occur only in documents of other kinds, at any indentation. A document with such a line is
+    /// not of this kind.
     #[serde(default)]
     pub not: Vec<String>,
     /// Globs for the names of templates. Fields of a template need not be filled in.
@@ -102,26 +103,26 @@ impl TraceFieldType {
     }
 }
 
-/// The requirement for a field or column to be present.
+/// The degree to which a field or column is required.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Presence {
-    /// A missing field is an error.
+    /// The field is required. If it is missing, this is an error.
     Must,
-    /// A missing field is a warning.
+    /// The field is recommended. If it is missing, this is a warning.
     Should,
     /// The field is optional.
     #[default]
     May,
 }
 
-/// The spec of files that every rank of a run writes.
+/// The spec of files of which every rank of a run writes one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RankSpec {
     /// Patterns of file names, in which `{rank}` stands for the number of the rank.
     pub files: Vec<String>,
-    /// The name of the JSON list that has one item per iteration, by pattern of file names.
+    /// The name of the JSON list with one item per iteration in a rank's file, by the pattern of the file's name.
     pub iterations: BTreeMap<String, String>,
 }
 
@@ -157,7 +158,8 @@ impl Files {
         Ok(())
     }
 
-    /// Returns true if a file's name in the directory `dir` matches one of the globs.
+    /// Returns true if the file name `name` matches one of the globs. `dir` is the name of the file's directory, which
+    /// replaces `{dir}`.
     pub(crate) fn matches(&self, dir: &str, name: &str) -> bool {
         let own = |n: &&String| n.contains("{dir}") && !dir.is_empty();
         self.matches_without_dir(name)

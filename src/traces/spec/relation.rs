@@ -51,15 +51,16 @@ pub struct Relation {
     pub filter: Option<Expr>,
     #[serde(default)]
     pub holds: Option<Expr>,
-    /// Two values that must be equal, except for a difference of at most the fraction `within` of the larger value.
-    /// `None` if `holds` states the condition.
+    /// Two formulas whose values must be equal. They may differ by at most the fraction `within` of the larger value.
+    /// `None` if the relation is a condition in `holds`.
     #[serde(default)]
     pub equal: Option<(Expr, Expr)>,
     #[serde(default)]
     pub within: f64,
-    /// The message about rows that break the relation. `{column}` stands for the value of a column.
+    /// The message about rows that break the relation. In it, `{column}` is replaced by the value of this column in the
+    /// first such row.
     pub says: Sentence,
-    /// The columns that an example shows in addition to those that the formulas read.
+    /// Additional columns that an example of a broken row shows. The columns that the formulas read are always shown.
     #[serde(default)]
     pub show: Vec<String>,
 }
@@ -82,7 +83,7 @@ impl Relation {
         fields.filter_map(|field| field.strip_prefix("threshold.")).collect()
     }
 
-    /// Returns the relation's formulas and tolerance, without its message.
+    /// Returns the relation's formulas and its tolerance in the form in which they are evaluated.
     pub(crate) fn formulas_of(&self) -> RowRelation<'_> {
         RowRelation {
             filter: self.filter.as_ref(),
