@@ -25,7 +25,7 @@ pub struct MeasureOptions {
     #[arg(long, value_name = "PLAN")]
     pub plan: String,
     /// The data folder of a database. The table becomes
-    /// DIR/<system>/<family>/<backend>/<version>/<table>.parquet, with a sidecar and a log of every
+    /// `DIR/<system>/<family>/<backend>/<version>/<table>.parquet`, with a sidecar and a log of every
     /// sample.
     #[arg(long, value_name = "DIR")]
     pub output_dir: PathBuf,
