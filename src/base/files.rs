@@ -63,7 +63,7 @@ fn can_create_in(folder: &Path) -> std::io::Result<()> {
 
 /// Removes the temporary files and folders that killed runs left in a folder, except those locked by a
 /// process.
-pub(crate) fn sweep(folder: &Path) {
+pub(crate) fn remove_leftovers(folder: &Path) {
     for item in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = item.path();
         if is_abandoned(&path) {
@@ -113,7 +113,7 @@ pub fn write_all(folders: &[PathBuf], files: &[(PathBuf, Vec<u8>)]) -> Result<()
         })?;
     }
     let beside: BTreeSet<&Path> = files.iter().map(|(path, _)| folder_of(path)).collect();
-    beside.into_iter().for_each(sweep);
+    beside.into_iter().for_each(remove_leftovers);
     let staged: Vec<Output<'_>> =
         files.iter().map(|(path, text)| Output::new(path, text)).collect::<Result<_>>()?;
     staged.into_iter().try_for_each(Output::place)

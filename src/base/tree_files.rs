@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, OFlags, unlinkat};
 
 use crate::base::digest::sha256;
 use crate::base::error::{Error, Result};
-use crate::base::files::{Output, sweep};
+use crate::base::files::{Output, remove_leftovers};
 use crate::base::folder::{Folder, refused, top_of, unwritten};
 use crate::base::read::read_open;
 
@@ -119,7 +119,7 @@ impl TreeFiles {
         let mut staged = Vec::new();
         for (path, bytes) in files {
             let (folder, name) = self.place(path)?;
-            sweep(&folder.path);
+            remove_leftovers(&folder.path);
             let replaced = folder.file(name, OFlags::RDONLY)?;
             let mode = replaced.and_then(|file| Some(file.metadata().ok()?.permissions()));
             let file = folder.stage(mode, bytes).map_err(|e| unwritten(path, &e))?;

@@ -52,7 +52,7 @@ pub struct SliceEvidence {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
     /// The explanation of the missing keys.
-    pub by: Explanation,
+    pub explanation: Explanation,
     /// Number of missing keys.
     pub keys: usize,
 }
@@ -92,7 +92,7 @@ impl fmt::Display for Explanation {
 
 impl Explained {
     fn json(&self) -> Value {
-        json!({"by": self.by.to_string(), "reason": self.by.reason(), "keys": self.keys})
+        json!({"by": self.explanation.to_string(), "reason": self.explanation.reason(), "keys": self.keys})
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
         let mut evidence = Evidence {
             other: Some("a/b".into()),
             slices: vec![SliceEvidence { slice, figure: ("points".into(), 3.into()) }],
-            explained: vec![Explained { by: limit, keys: 7 }],
+            explained: vec![Explained { explanation: limit, keys: 7 }],
             ..Evidence::default()
         };
         evidence.insert("factor".into(), 2.into());

@@ -15,9 +15,6 @@ use crate::database::table::{OTHER_ROWS, REFERENCE, Table};
 /// Name of the evidence value that lists a finding's row numbers.
 const LISTED: &str = "point_rows";
 
-/// Name of the example value that lists the rows with the example's key.
-const COPIES: &str = "dropped_rows";
-
 /// Name of the example value with the row's file, for findings on rows of several files.
 pub const SOURCE_FILE: &str = "source_file";
 
@@ -105,7 +102,7 @@ impl Located<'_> {
         for example in &mut finding.examples {
             let Some(origin) = self.rows.get(example.row as usize) else { continue };
             example.row = self.assembly.row_in_file(*origin);
-            for (_, value) in example.values.iter_mut().filter(|(name, _)| name == COPIES) {
+            for (_, value) in example.values.iter_mut().filter(|(name, _)| name == OTHER_ROWS) {
                 self.relabel_copies(value);
             }
             if files.len() > 1 || origin.part != most {

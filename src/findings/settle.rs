@@ -218,9 +218,9 @@ mod tests {
     #[test]
     fn a_change_of_all_rows_is_a_change_of_most_rows() {
         let all = Reads::all();
-        assert!(RowChange::All.is_most(60, &all) && judged_anew().is_most(60, &all));
-        assert!(!RowChange::Untouched.is_most(60, &all));
-        assert!(!RowChange::Compared(ComparedRows::default()).is_most(60, &all));
+        assert!(RowChange::All.changes_most(60, &all) && judged_anew().changes_most(60, &all));
+        assert!(!RowChange::Untouched.changes_most(60, &all));
+        assert!(!RowChange::Compared(ComparedRows::default()).changes_most(60, &all));
     }
 
     #[test]

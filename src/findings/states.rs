@@ -102,7 +102,7 @@ impl ComparedRows {
 impl RowChange {
     /// Returns true if the pull request adds or changes at least half of a table's `rows` rows. A change counts only if
     /// the rule reads the changed column or fact.
-    pub(crate) fn is_most(&self, rows: usize, reads: &Reads) -> bool {
+    pub(crate) fn changes_most(&self, rows: usize, reads: &Reads) -> bool {
         let states = RowStates::new(self, reads);
         let touched = (0..rows).filter(|row| states.is_touched(*row)).count();
         *self != Self::Untouched && 2 * touched >= rows

@@ -110,7 +110,7 @@ impl<'a> LoadedRows<'a> {
 
     /// Iterates over the distinct keys of the table. Each item contains the indices of all rows with one key, in file
     /// order.
-    pub(crate) fn competing(&self) -> impl Iterator<Item = Vec<usize>> {
+    pub(crate) fn rows_by_key(&self) -> impl Iterator<Item = Vec<usize>> {
         let keys = self.by_key.as_deref().unwrap_or_default().chunk_by(|a, b| a.0 == b.0);
         keys.map(|rows| rows.iter().map(|(_, row)| *row as usize).collect())
     }
@@ -128,7 +128,7 @@ impl<'a> LoadedRows<'a> {
     pub(crate) fn all_served(&self) -> Vec<usize> {
         match self.by_key {
             None => (0..self.latency.len()).collect(),
-            Some(_) => self.competing().filter_map(|rows| self.served(&rows)).collect(),
+            Some(_) => self.rows_by_key().filter_map(|rows| self.served(&rows)).collect(),
         }
     }
 }

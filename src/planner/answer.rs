@@ -83,7 +83,7 @@ pub(super) struct StateAnswer {
     /// The predictions in the order of the requested models. `None` for a model about which the planner gave no answer.
     pub cases: Vec<Option<PredictReply>>,
     /// The most recent reason why the planner gave no answer; `None` if all requests were answered.
-    pub failed: Option<String>,
+    pub failure: Option<String>,
 }
 
 /// The origin of an operation's predicted time. The variants are ordered from the most to the least trustworthy origin.

@@ -52,7 +52,7 @@ pub(crate) fn ask(
         Err(ChoiceError::Question(error)) => return Err(error),
         Err(ChoiceError::Planner(why)) if planner.is_named() => return Err(planner.failed(&why)),
         Err(ChoiceError::Planner(why)) => {
-            impact.failed = Some(why.to_string());
+            impact.failure = Some(why.to_string());
             return Ok(impact);
         }
     };
@@ -60,7 +60,7 @@ pub(crate) fn ask(
     let absent = |version: &AskedVersion| Some((version.version.clone(), version.absent.clone()?));
     impact.not_asked.extend(asked.iter().filter_map(absent));
     let asked: Vec<AskedVersion> = asked.into_iter().filter(|v| v.absent.is_none()).collect();
-    let asking = AskedPlanner { planner, question, progress };
+    let asking = PlannerQuestion { planner, question, progress };
     for (version, before, after) in asking.versions(&trees, asked) {
         impact.add(version, before, after, question);
     }
@@ -70,7 +70,7 @@ pub(crate) fn ask(
 }
 
 /// A question, with the planner that answers it.
-struct AskedPlanner<'a> {
+struct PlannerQuestion<'a> {
     planner: &'a Planner,
     question: &'a Question<'a>,
     progress: &'a dyn Progress,
@@ -85,7 +85,7 @@ struct Task<'a> {
     loads: BTreeSet<String>,
 }
 
-impl AskedPlanner<'_> {
+impl PlannerQuestion<'_> {
     /// Asks the planner about each version in each state. If the files of a version are the same in both states, the
     /// planner is asked once. If the engine refuses a table after the change, the table before the change is loaded,
     /// too.
@@ -241,7 +241,7 @@ impl AskedPlanner<'_> {
                 Err(SessionFailure::Refused(_)) => {}
                 Err(why) => {
                     lost += 1;
-                    answer.failed = Some(why.to_string());
+                    answer.failure = Some(why.to_string());
                 }
             }
         }
@@ -252,7 +252,7 @@ impl AskedPlanner<'_> {
                 break;
             }
             if start.elapsed() > LONGEST {
-                answer.failed = Some(format!("no more answers in {} s", LONGEST.as_secs()));
+                answer.failure = Some(format!("no more answers in {} s", LONGEST.as_secs()));
                 break;
             }
             predict["model"] = json!(case.model);
@@ -271,7 +271,7 @@ impl AskedPlanner<'_> {
                     Err(why.to_string())
                 }
             };
-            answer.failed = reply.as_ref().err().cloned().or(answer.failed);
+            answer.failure = reply.as_ref().err().cloned().or(answer.failure);
             answer.cases.push(reply.ok());
         }
         answer

@@ -25,7 +25,7 @@ pub struct Impact {
     /// Systems that accept models which another system with GPUs of the same generation refuses.
     pub neighbours: Vec<Neighbour>,
     /// The reason why the planner gave no answer at all; `None` if it gave at least one.
-    pub failed: Option<String>,
+    pub failure: Option<String>,
     /// Time that asking the planner took, from the first request to the last answer.
     pub elapsed: Duration,
 }
@@ -158,7 +158,7 @@ impl OpMove {
 
 impl PointImpact {
     /// Returns the effect of the change on the step.
-    pub(crate) fn fate(&self) -> StepEffect {
+    pub(crate) fn effect(&self) -> StepEffect {
         match (&self.before, &self.after) {
             (Some(Ok(before)), Ok(after)) if before.ms != after.ms => StepEffect::Moved,
             (Some(Ok(_)), Err(_)) => StepEffect::Lost,
@@ -185,7 +185,7 @@ impl PointImpact {
 impl ImpactCase {
     /// Returns true if the planner refuses every step in every state.
     pub(crate) fn is_refused(&self) -> bool {
-        self.points.iter().all(|point| point.fate() == StepEffect::Missing)
+        self.points.iter().all(|point| point.effect() == StepEffect::Missing)
     }
 
     /// Renders the model and its layout.
@@ -207,13 +207,13 @@ impl Impact {
 
     /// Returns the time after the change divided by the time before, for each step whose time changed.
     pub(crate) fn factors(&self) -> Vec<f64> {
-        let moved = self.points().filter(|(_, point)| point.fate() == StepEffect::Moved);
+        let moved = self.points().filter(|(_, point)| point.effect() == StepEffect::Moved);
         moved.filter_map(|(_, point)| point.factor()).collect()
     }
 
     /// Counts the steps on which the change has the effect `fate`.
     pub(crate) fn count(&self, fate: StepEffect) -> usize {
-        self.points().filter(|(_, point)| point.fate() == fate).count()
+        self.points().filter(|(_, point)| point.effect() == fate).count()
     }
 
     /// Returns the models with their layouts for which every step on `version` is an error after the change. Models

@@ -33,7 +33,7 @@ impl Impact {
         question: &Question<'_>,
     ) {
         let states = [before.as_ref(), Some(&after)];
-        let failed = states.into_iter().flatten().find_map(|state| state.failed.clone());
+        let failed = states.into_iter().flatten().find_map(|state| state.failure.clone());
         self.not_asked.extend(failed.map(|why| (asked.version.clone(), why)));
         let mut refusals = Refusal::of_version(&asked, before.as_ref(), &after);
         // A version that is new had no errors before.

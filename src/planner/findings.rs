@@ -172,7 +172,7 @@ impl Impact {
     fn lost(&self, rule: &Rule, version: &PlannedVersion, head: State<'_>) -> Option<Finding> {
         let mut reasons_of: Vec<(String, &str)> = Vec::new();
         for (case, point) in self.points_of(version) {
-            let why = match (&point.after, point.fate()) {
+            let why = match (&point.after, point.effect()) {
                 (Err(error), StepEffect::Lost) => Some(error.to_string()),
                 _ => point.ops.iter().find(|op| op.is_lost()).map(downgrade),
             };
@@ -207,7 +207,7 @@ impl Impact {
     ) -> Option<Finding> {
         let version = &asked.version;
         let moved: Vec<_> =
-            self.points_of(version).filter(|(_, p)| p.fate() == StepEffect::Moved).collect();
+            self.points_of(version).filter(|(_, p)| p.effect() == StepEffect::Moved).collect();
         let (case, point) =
             moved.iter().rev().max_by(|a, b| a.1.distance().total_cmp(&b.1.distance()))?;
         let worst = point.factor()? - 1.0;

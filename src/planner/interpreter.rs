@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::session::{RunnerSession, SessionFailure};
 use crate::base::error::{Error, Result};
-use crate::report::predictions::NOBODY;
+use crate::report::predictions::PREDICTIONS_OFF;
 
 /// The environment variable that names the interpreter if the command line does not.
 pub const VARIABLE: &str = "PERFDB_GATE_PLANNER";
@@ -75,7 +75,7 @@ impl Planner {
     pub(crate) fn find(choice: Option<&PlannerChoice>) -> Result<Result<Self, String>> {
         let variable = || std::env::var_os(VARIABLE).filter(|name| !name.is_empty());
         match choice.cloned().or_else(|| variable().map(PlannerChoice::from)) {
-            Some(PlannerChoice::Nobody) => Ok(Err(NOBODY.to_owned())),
+            Some(PlannerChoice::Nobody) => Ok(Err(PREDICTIONS_OFF.to_owned())),
             Some(PlannerChoice::Python(python)) => {
                 // The process starts in another folder. A bare name is looked for in PATH.
                 let is_path = python.components().count() > 1;

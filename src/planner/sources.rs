@@ -71,7 +71,7 @@ impl AskedVersion {
 
 /// Chooses for each changed file one version for which the engine loads the file, so that no file is loaded twice. The
 /// chosen version is the one whose folder contains the file, or else the first version that uses the file.
-pub(super) fn share_loads(asked: &mut [AskedVersion]) {
+pub(super) fn assign_loads(asked: &mut [AskedVersion]) {
     let mut claimed: BTreeSet<String> = BTreeSet::new();
     for is_own in [true, false] {
         for AskedVersion { version, changed, loads, .. } in asked.iter_mut() {

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::answer::{BackendVersions, SourcesReply, VersionsReply};
 use super::session::{RunnerSession, SessionFailure};
-use super::sources::{changed_others, share_loads};
+use super::sources::{assign_loads, changed_others};
 use super::tree::PlannerTree;
 use super::{ANSWER, AskedVersion, PlannedVersion, Planner, PlannerError, Question, Slot};
 use crate::base::error::{Error, Result};
@@ -159,7 +159,7 @@ pub(super) fn choose(
         a.is_changed() || a.refused.is_some() || is_beside || !question.versions.is_empty()
     });
     if question.loads {
-        share_loads(&mut asked);
+        assign_loads(&mut asked);
     }
     Ok(VersionChoice { asked, left })
 }

@@ -43,7 +43,7 @@ impl TableWeights {
                     }
                 }
             }
-            if let (StepEffect::Lost, Err(error)) = (point.fate(), &point.after) {
+            if let (StepEffect::Lost, Err(error)) = (point.effect(), &point.after) {
                 let asked = impact.asked.iter().find(|asked| asked.version == case.version);
                 let tables = asked.into_iter().flat_map(|asked| &asked.changed);
                 for (_, table) in tables.filter(|(name, _)| error.text.contains(name.as_str())) {

@@ -8,7 +8,7 @@ use crate::base::words::{Figure, count, plural};
 
 /// The text in [`Predictions::not_asked`] if the user turned predictions off. The report then has no section about
 /// predictions.
-pub(crate) const NOBODY: &str = "--planner none";
+pub(crate) const PREDICTIONS_OFF: &str = "--planner none";
 
 /// The maximum number of lines in the section about predictions.
 const LINES: usize = 8;
@@ -168,7 +168,7 @@ impl Predictions {
         if let Some(why) = &self.failed {
             return vec![line("predictions are not possible", why)];
         }
-        if self.not_asked.as_deref() == Some(NOBODY) {
+        if self.not_asked.as_deref() == Some(PREDICTIONS_OFF) {
             return Vec::new();
         }
         if let Some(why) = &self.not_asked {

@@ -25,7 +25,7 @@ pub struct Limit {
     /// The compiled globs of `tables`. They are compiled when they are first used.
     compiled: OnceLock<Vec<GlobMatcher>>,
     /// The condition on a key. Keys that meet this condition cannot be measured.
-    pub holds: Expr,
+    pub forbids: Expr,
     /// The reason why the keys cannot be measured, and where this is documented.
     pub reason: String,
     place: String,
@@ -81,7 +81,7 @@ pub(super) fn parse(document: &SpecFile) -> Result<Limits, Reason> {
             compiled: OnceLock::new(),
             shipped: document.shipped,
             place: format!("{}: {}", document.shown, at(entry.holds.referenced.line())),
-            holds: entry.holds.value,
+            forbids: entry.holds.value,
             reason: entry.reason.split_whitespace().collect::<Vec<_>>().join(" "),
         };
         if limits.insert(id.clone(), limit).is_some() {
@@ -112,7 +112,7 @@ impl Limit {
         for spec in tables.values().filter(|t| self.concerns(&t.name)) {
             known.extend(spec.key.iter().map(|p| p.name.as_str()));
             let types = NoRows(|name: &str| key_type(spec, name));
-            let typed = self.holds.mask(&types);
+            let typed = self.forbids.mask(&types);
             typed.map_err(|e| format!("{}: {e}, of {}", self.place, spec.name))?;
         }
         let figure = |field: &str| {
@@ -120,13 +120,13 @@ impl Limit {
             systems.values().any(|s| s.figure(own).is_some())
         };
         let refuse = |what: &str, why: &str| {
-            Err(format!("{}: `{}` reads {what}, which is not a {why}", self.place, self.holds)
+            Err(format!("{}: `{}` reads {what}, which is not a {why}", self.place, self.forbids)
                 .into())
         };
-        if let Some(column) = self.holds.columns().into_iter().find(|c| !known.contains(c)) {
+        if let Some(column) = self.forbids.columns().into_iter().find(|c| !known.contains(c)) {
             return refuse(column, "key part of its tables");
         }
-        match self.holds.fields().into_iter().find(|f| !figure(f)) {
+        match self.forbids.fields().into_iter().find(|f| !figure(f)) {
             Some(field) => refuse(field, "figure of any system"),
             None => Ok(()),
         }

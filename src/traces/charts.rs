@@ -6,7 +6,7 @@ use super::find::{self, TraceKind, TraceRequest, split};
 use super::frame::Frame;
 use super::metric_rows::frame;
 use super::reader::read;
-use super::spec::{Ideal, MetricSpec, TraceChart, TraceSpecs};
+use super::spec::{IdealSlope, MetricSpec, TraceChart, TraceSpecs};
 use crate::base::error::{Error, Result};
 use crate::database::source::{Entry, Source};
 use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel};
@@ -108,7 +108,7 @@ fn draw(
     })
 }
 
-impl Ideal {
+impl IdealSlope {
     /// Returns the line of perfect scaling through the first of `points`; empty if there are fewer than two points.
     fn line(self, points: &[ChartPoint]) -> Vec<ChartPoint> {
         let Some((first, [_, ..])) = points.split_first() else { return Vec::new() };

@@ -21,23 +21,23 @@ struct Ceiling {
 
 /// The ceilings, largest room first; `top` is `main.rs` and `lib.rs`. Lower a ceiling when its room shrinks.
 const CEILINGS: [Ceiling; 12] = [
-    Ceiling { room: "checks", lines: 12_726, target: 11_800 },
-    Ceiling { room: "database", lines: 11_063, target: 10_400 },
-    Ceiling { room: "jobs", lines: 7_239, target: 6_891 },
-    Ceiling { room: "report", lines: 7_001, target: 6_500 },
+    Ceiling { room: "checks", lines: 12_728, target: 11_800 },
+    Ceiling { room: "database", lines: 11_067, target: 10_400 },
+    Ceiling { room: "jobs", lines: 7_240, target: 6_891 },
+    Ceiling { room: "report", lines: 7_004, target: 6_500 },
     Ceiling { room: "gpu", lines: 4_478, target: 4_079 },
     Ceiling { room: "traces", lines: 2_973, target: 2_966 },
     Ceiling { room: "planner", lines: 2_031, target: 1_100 },
     Ceiling { room: "specs", lines: 2_150, target: 2_050 },
     Ceiling { room: "cli", lines: 1_194, target: 1_194 },
     Ceiling { room: "base", lines: 2_607, target: 1_700 },
-    Ceiling { room: "findings", lines: 1_679, target: 1_500 },
+    Ceiling { room: "findings", lines: 1_678, target: 1_500 },
     Ceiling { room: "top", lines: 52, target: 52 },
 ];
 
 /// Lines of code that later issues may add to the total. An issue that raises the ceilings of rooms takes the same
 /// number off its allowance; what it leaves lapses. A negative number is owed: that issue gives the lines back.
-const ALLOWANCES: [(&str, isize); 1] = [("one way, plain words", 43)];
+const ALLOWANCES: [(&str, isize); 1] = [("one way, plain words", 34)];
 
 /// The maximum number of lines of a file.
 const FILE_LINES: usize = 350;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::base::error;
 use crate::base::group::grouped;
 use crate::base::words::{Figure, count, names, plural};
-use crate::checks::compare::groups::{excused, groups};
+use crate::checks::compare::groups::{groups, may_share_measurements};
 use crate::checks::compare::sketch::{Sketch, SketchedTable};
 use crate::checks::{CheckInputs, CrossContext, Found, Input, Judge, Judged, RuleHead};
 use crate::database::catalog::TableFile;
@@ -44,7 +44,7 @@ const SAME_FACTOR: f64 = 1e-9;
 const SAMPLE: usize = 64;
 
 /// The number of common points whose latency ratios are tried as the constant factor between two tables.
-const TRIED: usize = 16;
+const TRIED_FACTORS: usize = 16;
 
 impl Judge for Copies {
     fn needs(&self) -> CheckInputs {
@@ -74,7 +74,7 @@ impl Judge for Copies {
         let groups = equal_files(at).into_iter();
         for files in groups.filter(|all| !all.iter().all(|file| is_compared(all[0], file))) {
             let (added, old): (Vec<&TableFile>, _) =
-                files.iter().copied().partition(|file| at.remade(file));
+                files.iter().copied().partition(|file| at.is_mostly_changed(file));
             let copies = if added.is_empty() || old.is_empty() { &files[1..] } else { &added[..] };
             let mut others = if old.is_empty() { files[..1].to_vec() } else { old };
             others.sort_by_key(|other| at.reread.origin_mismatches(other));
@@ -82,7 +82,7 @@ impl Judge for Copies {
                 let is_new = |other: &&&TableFile| {
                     copy.entry.path != other.entry.path
                         && !is_compared(copy, other)
-                        && !excused(at, copy, other)
+                        && !may_share_measurements(at, copy, other)
                 };
                 let other = others.iter().find(is_new)?;
                 let rows = at.sketches.get(&copy.entry.path)?.rows;
@@ -124,7 +124,7 @@ impl Copies {
         group: &[usize],
     ) -> Vec<Finding> {
         let (added, old): (Vec<usize>, Vec<usize>) =
-            group.iter().partition(|table| at.remade(tables[**table].0));
+            group.iter().partition(|table| at.is_mostly_changed(tables[**table].0));
         let of = |group: &[usize]| match *group {
             [] | [_] => None,
             [a, b] => {
@@ -156,7 +156,7 @@ impl Copies {
     ) -> Option<Finding> {
         let is_partner = |i: &&usize| {
             let alike = || self.alike(tables[copy].1, tables[**i].1);
-            !excused(at, tables[copy].0, tables[**i].0) && alike().is_some()
+            !may_share_measurements(at, tables[copy].0, tables[**i].0) && alike().is_some()
         };
         let partners = others.iter().filter(is_partner);
         let origin = *partners.min_by_key(|i| (originality(at, tables[**i].0), **i))?;
@@ -173,7 +173,7 @@ impl Copies {
 /// part of the rank counts the names in the rows that contradict the table's system, backend or version. The second
 /// part is true if a pull request adds the table or changes most of it.
 fn originality(at: &CrossContext<'_>, file: &TableFile) -> (usize, bool) {
-    (at.reread.origin_mismatches(file), at.remade(file))
+    (at.reread.origin_mismatches(file), at.is_mostly_changed(file))
 }
 
 /// Returns the system, backend and version of the table that was copied, such as `h100_sxm/vllm/0.24.0`. This text does
@@ -194,7 +194,7 @@ fn equal_points(a: &Sketch, b: &Sketch) -> Option<EqualPoints> {
     let agree = |ratios: &[f64], factor: f64| {
         ratios.iter().filter(|ratio| (*ratio / factor - 1.0).abs() < SAME_FACTOR).count()
     };
-    let factors = first.iter().take(TRIED).copied().chain([1.0]);
+    let factors = first.iter().take(TRIED_FACTORS).copied().chain([1.0]);
     let factors: Vec<f64> = factors.filter(|factor| agree(&first, *factor) > 2).collect();
     if factors.is_empty() {
         return None;
@@ -235,7 +235,7 @@ fn finding(
     let named = foreign_a.cmp(&foreign_b);
     // A table that the pull request changes counts as younger than one that it does not change.
     let age = || {
-        let changed = at.remade(a).cmp(&at.remade(b));
+        let changed = at.is_mostly_changed(a).cmp(&at.is_mostly_changed(b));
         changed.then_with(|| at.age(a, b).unwrap_or(Ordering::Equal))
     };
     let (copy, origin, which) = match named.then_with(age) {

@@ -10,7 +10,7 @@ use crate::database::catalog::TableFile;
 
 /// Returns true if two tables with the same name may contain the same measurements: one is declared to reuse the other,
 /// or they are the same table in two layouts of the database.
-pub(super) fn excused(at: &CrossContext<'_>, a: &TableFile, b: &TableFile) -> bool {
+pub(super) fn may_share_measurements(at: &CrossContext<'_>, a: &TableFile, b: &TableFile) -> bool {
     let (table, a, b) = (&a.table, &a.place, &b.place);
     if (&a.system, &a.backend) != (&b.system, &b.backend) {
         return false;
@@ -30,7 +30,7 @@ pub(super) fn groups(
 ) -> Vec<Vec<usize>> {
     let is_like = |one: usize, other: usize| {
         let (a, b) = (tables[one.min(other)], tables[one.max(other)]);
-        !excused(at, a.0, b.0) && alike(a.1, b.1)
+        !may_share_measurements(at, a.0, b.0) && alike(a.1, b.1)
     };
     let mut free: Vec<usize> = (0..tables.len()).collect();
     let mut groups = BTreeMap::new();

@@ -197,7 +197,8 @@ impl NoLongerServed {
         let slices = || unserved.slices.iter().filter(|(_, lost)| lost.inner >= self.keys);
         let hollow: Vec<_> = slices().filter(|(_, lost)| lost.inner > lost.remaining).collect();
         let misread = |lost: &UnservedSlice| {
-            lost.misread >= self.keys && 2 * lost.misread > lost.interpolated
+            lost.wrongly_interpolated >= self.keys
+                && 2 * lost.wrongly_interpolated > lost.interpolated
         };
         let misread: Vec<_> = slices().filter(|(_, lost)| misread(lost)).collect();
         let mut said = Vec::new();
@@ -217,7 +218,7 @@ impl NoLongerServed {
             said.push(format!(
                 "interpolated from what remains, {} of {} points{} differ from the lost latencies by more than 99 of 100 \
                  honest reruns do",
-                count(lost.misread as usize),
+                count(lost.wrongly_interpolated as usize),
                 count(lost.interpolated as usize),
                 named(slice),
             ));

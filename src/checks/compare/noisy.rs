@@ -230,7 +230,7 @@ impl NoiseLimits {
                 && own.share() >= self.share
         };
         // Nearly every slice ends here, before other tables are read.
-        let stands_out = |bend: usize| scores.deviations[bend].is(factor, groups);
+        let stands_out = |bend: usize| scores.deviations[bend].reaches(factor, groups);
         if !is_much(&scores.spiked(slice, floor_ms, stands_out)) {
             return None;
         }

@@ -77,10 +77,10 @@ impl Judge for SupportNeeds {
             let mut contradictions = case.without_data();
             let lacking = self.without_tables(&case);
             contradictions.extend(lacking.map_err(|why| rule.unjudged(RuleHead::IN_LIMITS, why))?);
-            found.extend(told(rule.severity, rule.id, &entry.path, &contradictions));
+            found.extend(support_finding(rule.severity, rule.id, &entry.path, &contradictions));
             // The matrix is generated after the data was added, so a version without a line is only an info.
             let info = rule.severity.at_most(Severity::Info);
-            let unlisted = told(info, rule.id, &entry.path, &case.without_entry());
+            let unlisted = support_finding(info, rule.id, &entry.path, &case.without_entry());
             found.extend(unlisted.map(|mut finding| {
                 finding.slice.insert("about".into(), "versions without a line".into());
                 finding
@@ -91,7 +91,7 @@ impl Judge for SupportNeeds {
 }
 
 /// Returns one finding with all contradictions; `None` if there are no contradictions.
-fn told(
+fn support_finding(
     severity: Severity,
     rule: &str,
     path: &str,

@@ -93,7 +93,7 @@ impl<'a> CrossContext<'a> {
     }
 
     /// Returns true if a pull request adds the table or mostly rewrites it. Only rows that the loader reads count.
-    pub(crate) fn remade(&self, file: &TableFile) -> bool {
+    pub(crate) fn is_mostly_changed(&self, file: &TableFile) -> bool {
         self.history.is_some_and(|history| history.mostly_changed.contains(&file.entry.path))
     }
 
@@ -105,7 +105,7 @@ impl<'a> CrossContext<'a> {
             let by = if is_touched { AgeBasis::BytesBefore } else { AgeBasis::Bytes };
             AgedFile { entry: &file.entry, by }
         }
-        let is_touched = |file: &TableFile| self.is_changed(file) && !self.remade(file);
+        let is_touched = |file: &TableFile| self.is_changed(file) && !self.is_mostly_changed(file);
         self.state.source.age(dated(a, is_touched(a)), dated(b, is_touched(b)))
     }
 
@@ -115,7 +115,7 @@ impl<'a> CrossContext<'a> {
     }
 
     /// Returns false for a finding on a table without a spec, and true for any other finding.
-    pub(crate) fn knows(&self, finding: &Finding) -> bool {
+    pub(crate) fn is_on_known_table(&self, finding: &Finding) -> bool {
         finding.table.as_ref().is_none_or(|name| self.state.specs.tables.contains_key(name))
     }
 

@@ -38,7 +38,7 @@ pub(crate) struct Judgement {
     pub in_lfs: Vec<String>,
     /// Errors that the head would have under the facts of the base. They are on added or changed rows, and are absent
     /// only because the pull request changes these facts, too.
-    pub excused: Vec<Finding>,
+    pub excused_state: Vec<Finding>,
     /// The ids of the rules that examined the rows of each changed table, by the table's path.
     pub examined: BTreeMap<String, BTreeSet<String>>,
 }

@@ -126,7 +126,7 @@ impl<'a> JudgeRun<'a> {
         let head = side_of_state[self.head].map(|side| &sides[side]);
         let rows = head.and_then(|side| Some(side.table().ok()?.rows)).unwrap_or(0);
         let is_remade = diff.is_some()
-            && head.is_none_or(|side| change.is_most(rows, &Reads::loaded(&side.spec)));
+            && head.is_none_or(|side| change.changes_most(rows, &Reads::loaded(&side.spec)));
         let is_in_lfs = head.is_some_and(|side| matches!(side.table(), Err(TableFault::InLfs)));
         let is_in_lfs = is_in_lfs && lineage.is_subject;
         let TableFindings { by_state: findings, excused, examined } = found;

@@ -223,7 +223,7 @@ impl<'a> JudgeRun<'a> {
         let table = at.iter().flat_map(|at| at.tables).next().map(|file| &file.table);
         debug!(rule = rule.id, table, took = ?start.elapsed(), "compared tables");
         for (found, at) in by_state.iter_mut().zip(at) {
-            found.retain(|finding| at.knows(finding));
+            found.retain(|finding| at.is_on_known_table(finding));
         }
         Ok(RuleFindings { by_state, excused })
     }

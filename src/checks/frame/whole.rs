@@ -75,7 +75,7 @@ impl<'a> JudgeRun<'a> {
         };
         let found: Vec<Result<Vec<Finding>>> = rules.par_iter().map(judge).collect();
         let mut findings = found.into_iter().collect::<Result<Vec<_>>>()?.concat();
-        findings.retain(|finding| at.knows(finding));
+        findings.retain(|finding| at.is_on_known_table(finding));
         Ok(findings)
     }
 

@@ -10,7 +10,7 @@ use super::cells::comparable;
 use super::{Diff, LatencyChange, RowDiff};
 use crate::base::error::{Error, Result};
 use crate::base::escape::file_stem;
-use crate::base::files::{sweep, write_whole};
+use crate::base::files::{remove_leftovers, write_whole};
 use crate::base::folder::{STAGED, lock_staged};
 use crate::base::interrupt::{Leftover, RemovedOnSignal};
 use crate::database::catalog::{Place, TableFile};
@@ -46,7 +46,7 @@ impl Details {
     pub(crate) fn new(folder: &Path) -> Result<Self> {
         let failed = |e: std::io::Error| cannot_write(folder, &e.to_string());
         std::fs::create_dir_all(folder).map_err(failed)?;
-        sweep(folder);
+        remove_leftovers(folder);
         loop {
             let staged = tempfile::Builder::new().prefix(STAGED).tempdir_in(folder);
             let staged = staged.map_err(failed)?;

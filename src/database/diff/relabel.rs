@@ -21,7 +21,7 @@ const PAIRED: f64 = 0.95;
 const BEYOND_NOISE: f64 = 0.05;
 
 /// The maximum number of gained keys that are paired with one lost key. The keys of a pair differ in one key part only.
-const TRIED: usize = 16;
+const MOST_PAIRED: usize = 16;
 
 /// A slice that has another name after a change, because a text in its keys was corrected.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,7 +67,7 @@ impl PairedTables<'_> {
             let mut by_hash: HashMap<u64, Vec<u32>> = HashMap::new();
             for row in &joined.gained {
                 let rows = by_hash.entry(new.hashes()[*row as usize]).or_default();
-                rows.extend((rows.len() < TRIED).then_some(*row));
+                rows.extend((rows.len() < MOST_PAIRED).then_some(*row));
             }
             let mut pairs: Vec<(u32, u32)> = Vec::new();
             for (_, row) in &joined.lost {

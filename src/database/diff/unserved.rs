@@ -61,7 +61,7 @@ pub struct UnservedSlice {
     /// The number of `inner` keys that the planner can interpolate from the remaining points.
     pub interpolated: u64,
     /// The number of `interpolated` keys whose interpolated latency is wrong by more than the noise of reruns.
-    pub misread: u64,
+    pub wrongly_interpolated: u64,
     /// The number of `keys` whose shape no version serves. A shape is a key without its axis values.
     pub of_lost_shapes: u64,
     /// The number of shapes that no version serves. A shape is a key without its axis values.
@@ -303,7 +303,7 @@ impl<'a> LosingTables<'a> {
                     |ratio: &f64| noise.at(latency * ratio.min(1.0)).map_or(1.0 + FAR, |b| b.p99);
                 slice.inner += 1;
                 slice.interpolated += u64::from(ratio.is_some());
-                slice.misread +=
+                slice.wrongly_interpolated +=
                     u64::from(ratio.is_some_and(|ratio| times_off(ratio) > tail(&ratio)));
             }
             let (values, axes) = if is_inside {

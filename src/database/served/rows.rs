@@ -8,7 +8,7 @@ use hashbrown::hash_table::Entry;
 use smallvec::SmallVec;
 
 use crate::base::expr::{ExprError, Vals};
-use crate::database::table::{Column, Keys, Table, TableScope, lane_ranks, text_hash};
+use crate::database::table::{Column, Keys, Table, TableScope, lookup_ranks, text_hash};
 use crate::specs::{Guard, Serves};
 
 /// Decides which rows the loader reads, and which of the loader's maps (hash tables from key to latency) contain each
@@ -18,7 +18,7 @@ struct Admission<'a> {
     buckets: Vec<Vals<'a, bool>>,
     /// For each map of the loader, the text column that splits the map: rows with different texts go into different
     /// maps. `None` for a map that is not split.
-    apart: Vec<Option<&'a Column>>,
+    split_columns: Vec<Option<&'a Column>>,
 }
 
 impl<'a> Admission<'a> {
@@ -35,7 +35,7 @@ impl<'a> Admission<'a> {
         } else {
             spec.buckets.iter().map(|bucket| scope.table.column(bucket.apart.as_ref()?)).collect()
         };
-        Ok(Self { loaded, buckets, apart })
+        Ok(Self { loaded, buckets, split_columns: apart })
     }
 
     /// Returns how many maps the loader has for the table.
@@ -90,7 +90,7 @@ pub(crate) fn each_read_row(
             keys.hashes().iter().enumerate().filter(|(row, _)| admission.goes_into(number, *row))
         {
             // A row may go into several of the loader's maps and has a separate key in each.
-            let text = admission.apart[number].and_then(|column| column.text(row));
+            let text = admission.split_columns[number].and_then(|column| column.text(row));
             let map = text.map_or(number as u64, text_hash);
             each(hash.wrapping_add(map), row as u32);
         }
@@ -107,7 +107,7 @@ pub(crate) fn served_rows(
     scope: &TableScope<'_>,
     keys: &Keys<'_>,
 ) -> Result<Vec<(u64, u32)>, ExprError> {
-    let mut rows = match lane_ranks(scope) {
+    let mut rows = match lookup_ranks(scope) {
         Some(ranks) => sorted_rows(scope, keys, |row| ranks[row as usize])?,
         None => read_rows(scope, keys)?,
     };
@@ -142,7 +142,8 @@ pub(crate) fn copies(scope: &TableScope<'_>, keys: &Keys<'_>) -> Result<Vec<KeyR
     let mut groups: Vec<KeyRows> = Vec::new();
     for number in 0..admission.buckets() {
         let goes = |i: usize| admission.goes_into(number, i);
-        let is_one_map = |a, b| admission.apart[number].is_none_or(|column| column.equal(a, b));
+        let is_one_map =
+            |a, b| admission.split_columns[number].is_none_or(|column| column.equal(a, b));
         let found = repeats(&hashes, goes, |a, b| keys.equal(a, b) && is_one_map(a, b));
         groups.extend(by_first(found));
     }

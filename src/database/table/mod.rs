@@ -22,7 +22,7 @@ mod write;
 
 pub use self::decoded::{StoredAs, TableFault, Torn};
 pub use self::example::{number_json, text_json};
-pub use self::scope::lane_ranks;
+pub use self::scope::lookup_ranks;
 pub use coded::{CodedColumn, all_equal};
 pub use column::Column;
 pub use column::own_names;

@@ -130,7 +130,7 @@ const CAPABILITY: &str = "gpu.sm_version";
 /// and so on. If kernels are stored separately, each kernel has a rank: 0 for the pinned kernel, then by decreasing
 /// number of rows. Otherwise, rows in maps that the loader reads last have rank 1. `None` if the table has no such
 /// order.
-pub fn lane_ranks(scope: &TableScope<'_>) -> Option<Vec<u32>> {
+pub fn lookup_ranks(scope: &TableScope<'_>) -> Option<Vec<u32>> {
     let Some(lanes) = scope.spec.lanes.as_ref() else {
         let last = scope.spec.buckets.iter().find(|bucket| bucket.apart.is_some())?;
         let is_last = last.rows.mask(scope).ok()?;

@@ -118,7 +118,7 @@ impl Measured {
         let judged: Vec<&Self> = points.filter(|point| point.is_judged()).collect();
         let logs: Vec<f64> = judged.iter().filter_map(|p| p.log()).collect();
         let bands: Vec<&NoiseBand> = judged.iter().filter_map(|p| p.band.as_ref()).collect();
-        Middle::of(&logs, power::middle_half(&bands, limits), among, limits)
+        Middle::of(&logs, power::expected_middle_half(&bands, limits), among, limits)
     }
 
     /// Returns true if the measured time is within 2 % of the recorded time; `None` if the point was not measured.

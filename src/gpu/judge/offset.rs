@@ -23,7 +23,7 @@ pub struct Offset {
     /// The estimated log ratio, which is subtracted from the log ratios of a judged table.
     pub log: f64,
     /// The standard deviation of the estimate `log`.
-    rest: f64,
+    error: f64,
 }
 
 impl Offset {
@@ -48,14 +48,14 @@ impl Offset {
             median: seen,
             tables: tables.len(),
             log: share * seen,
-            rest: card * (1.0 - share).sqrt(),
+            error: card * (1.0 - share).sqrt(),
         })
     }
 
     /// Returns the standard deviation by which a table's median log ratio varies from one measurement of the table to
     /// the next. It is smaller if the GPU's offset is known.
     pub(crate) fn collections(offset: Option<&Self>, limits: &Margins) -> f64 {
-        offset.map_or(collections(limits), |offset| offset.rest.hypot(own(limits)))
+        offset.map_or(collections(limits), |offset| offset.error.hypot(own(limits)))
     }
 
     /// Returns a sentence if the GPU's offset is so large that no table can be judged on this GPU; `None` otherwise.

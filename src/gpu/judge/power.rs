@@ -63,7 +63,7 @@ pub(crate) fn power(bands: &[&NoiseBand], among: f64, limits: &Margins) -> Power
     if count < limits.least_points {
         return Power { detects: None, false_alarm: 0.0 };
     }
-    let half = middle_half(bands, limits);
+    let half = expected_middle_half(bands, limits);
     let wide: Vec<NoiseBand> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
     let many = |more: &usize| at_least(more + 1, count, limits.tail_share) <= limits.tail_level;
     let most = (0..count).find(many).unwrap_or(count);
@@ -96,7 +96,7 @@ fn drawn(band: &NoiseBand, random: &mut Random) -> f64 {
 
 /// Returns the width of the interval, centred at log ratio 0, in which half of the points are expected; 0 without
 /// points.
-pub(crate) fn middle_half(bands: &[&NoiseBand], limits: &Margins) -> f64 {
+pub(crate) fn expected_middle_half(bands: &[&NoiseBand], limits: &Margins) -> f64 {
     let bands: Vec<NoiseBand> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
     let share = |limit: f64| bands.iter().map(|b| within(b, limit)).sum::<f64>();
     let half = bands.len() as f64 / 2.0;
@@ -153,8 +153,8 @@ mod tests {
                 "{share}"
             );
         }
-        assert!((middle_half(&[&band; 7], &limits()) - 2.0 * 1.02f64.ln()).abs() < 1e-9);
-        assert_eq!(middle_half(&[], &limits()), 0.0);
+        assert!((expected_middle_half(&[&band; 7], &limits()) - 2.0 * 1.02f64.ln()).abs() < 1e-9);
+        assert_eq!(expected_middle_half(&[], &limits()), 0.0);
     }
 
     /// Returns the share of synthetic samples with this bias on every point that fail.

@@ -29,7 +29,7 @@ const SLOWER: f64 = 2.0;
 
 /// Returns a one-line summary of the predictions.
 pub(super) fn headline(impact: &Impact) -> String {
-    if let Some(why) = &impact.failed {
+    if let Some(why) = &impact.failure {
         return format!("predictions are not possible: {why}");
     }
     let values = impact.points().count();
@@ -83,7 +83,7 @@ pub(super) fn quant(case: &ImpactCase) -> String {
 
 /// The step whose time changed most, among all steps whose time changed for the same cause. `steps` is the number of
 /// these steps.
-pub(super) struct LargestMove<'a> {
+pub(super) struct MostChangedStep<'a> {
     pub case: &'a ImpactCase,
     pub point: &'a PointImpact,
     pub steps: usize,
@@ -91,11 +91,11 @@ pub(super) struct LargestMove<'a> {
 
 /// Groups the steps whose time changed by cause. Returns the step that changed most for each cause. A step's cause is
 /// the cause of its operation that changed most.
-pub(super) fn movers(impact: &Impact) -> Vec<LargestMove<'_>> {
-    let mut causes: BTreeMap<(&[String], &str), LargestMove<'_>> = BTreeMap::new();
-    for (case, point) in impact.points().filter(|(_, point)| point.fate() == StepEffect::Moved) {
+pub(super) fn movers(impact: &Impact) -> Vec<MostChangedStep<'_>> {
+    let mut causes: BTreeMap<(&[String], &str), MostChangedStep<'_>> = BTreeMap::new();
+    for (case, point) in impact.points().filter(|(_, point)| point.effect() == StepEffect::Moved) {
         let cause = point.ops.first().map(|op| (&op.cause.tables[..], op.cause.words.as_str()));
-        let mover = causes.entry(cause.unwrap_or_default()).or_insert(LargestMove {
+        let mover = causes.entry(cause.unwrap_or_default()).or_insert(MostChangedStep {
             case,
             point,
             steps: 0,
@@ -105,12 +105,12 @@ pub(super) fn movers(impact: &Impact) -> Vec<LargestMove<'_>> {
             (mover.case, mover.point) = (case, point);
         }
     }
-    let mut movers: Vec<LargestMove<'_>> = causes.into_values().collect();
+    let mut movers: Vec<MostChangedStep<'_>> = causes.into_values().collect();
     movers.sort_by(|a, b| b.point.distance().total_cmp(&a.point.distance()));
     movers
 }
 
-impl LargestMove<'_> {
+impl MostChangedStep<'_> {
     /// Renders the version, model, parallel layout and step.
     pub(crate) fn title(&self) -> String {
         format!("{}, {}, {}", self.case.version, self.case.subject(), self.point.point.words())
@@ -145,7 +145,7 @@ pub(super) fn delta(op: &OpMove) -> String {
 /// Returns a line for each case and error by which steps lost their predicted time, with the number of these steps.
 pub(super) fn lost(impact: &Impact) -> Vec<String> {
     let mut reasons: BTreeMap<(String, String), usize> = BTreeMap::new();
-    for (case, point) in impact.points().filter(|(_, p)| p.fate() == StepEffect::Lost) {
+    for (case, point) in impact.points().filter(|(_, p)| p.effect() == StepEffect::Lost) {
         let Err(why) = &point.after else { continue };
         let case = format!("{}, {}", case.version, case.subject());
         *reasons.entry((case, why.to_string())).or_default() += 1;
@@ -252,11 +252,11 @@ pub(crate) fn section(impact: &Impact) -> Predictions {
         unanswered: impact.count(StepEffect::Missing),
         range: extremes(&changes),
         power: [power(|point| point.before.as_ref()), power(|point| Some(&point.after))],
-        movers: movers(impact).iter().take(MOVERS).map(LargestMove::row).collect(),
+        movers: movers(impact).iter().take(MOVERS).map(MostChangedStep::row).collect(),
         losses: lost(impact),
         notes: notes(impact),
         gaps: gaps(impact),
         not_asked: None,
-        failed: impact.failed.clone(),
+        failed: impact.failure.clone(),
     }
 }

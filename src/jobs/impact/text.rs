@@ -1,7 +1,7 @@
 //! Renders an impact as a document for people.
 
 use super::summary::{
-    LEFT_OUT, LargestMove, delta, gaps, headline, lost, movers, notes, quant, range,
+    LEFT_OUT, MostChangedStep, delta, gaps, headline, lost, movers, notes, quant, range,
 };
 use crate::base::group::grouped;
 use crate::base::words::{Figure, count, plural, plural_verb};
@@ -55,7 +55,7 @@ pub(super) fn document(impact: &Impact) -> Document {
 /// power.
 fn version_heading(version: &PlannedVersion, cases: &[&ImpactCase]) -> String {
     let points: Vec<&PointImpact> = cases.iter().flat_map(|case| &case.points).collect();
-    let moved = points.iter().filter(|p| p.fate() == StepEffect::Moved).count();
+    let moved = points.iter().filter(|p| p.effect() == StepEffect::Moved).count();
     let (moved, all) = (count(moved), count(points.len()));
     let words =
         |power: PowerCoverage| format!("power of {} of {} steps", power.available, power.steps);
@@ -71,7 +71,7 @@ fn version_heading(version: &PlannedVersion, cases: &[&ImpactCase]) -> String {
 
 fn is_news(case: &ImpactCase) -> bool {
     let changed = |p: &PointImpact| {
-        matches!(p.fate(), StepEffect::Moved | StepEffect::Lost | StepEffect::Gained)
+        matches!(p.effect(), StepEffect::Moved | StepEffect::Lost | StepEffect::Gained)
     };
     case.points.iter().any(changed) || case.quant_before.is_some()
 }
@@ -79,7 +79,7 @@ fn is_news(case: &ImpactCase) -> bool {
 /// Returns one row of a table that compares cases: model, layout, quantisation, number of steps whose time changed,
 /// notes.
 fn changes(case: &ImpactCase) -> Vec<String> {
-    let of = |fate| case.points.iter().filter(move |p| p.fate() == fate);
+    let of = |fate| case.points.iter().filter(move |p| p.effect() == fate);
     let factors: Vec<f64> = of(StepEffect::Moved).filter_map(PointImpact::factor).collect();
     let mut notes: Vec<String> = range(&factors).into_iter().collect();
     for (fate, words) in
@@ -116,7 +116,7 @@ fn times(cases: &[&ImpactCase]) -> DocumentTable {
 }
 
 /// Renders a step whose time changed, with the operations that caused the change.
-fn mover(mover: &LargestMove<'_>) -> ListItem {
+fn mover(mover: &MostChangedStep<'_>) -> ListItem {
     let ops = &mover.point.ops;
     let mut below: Vec<String> = ops.iter().take(OPS).map(reason).collect();
     if ops.len() > OPS {

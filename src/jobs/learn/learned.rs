@@ -44,7 +44,7 @@ pub(crate) struct LearnedTable<'a> {
     pub columns: Vec<LearnedColumn>,
     /// True if no other known table of the family takes missing keys from other files. False if the family has no other
     /// known table.
-    pub is_alone: bool,
+    pub peers_never_fill: bool,
     /// Names of all key parts in the specs of known tables.
     known_parts: BTreeSet<String>,
     pub specs: &'a Specs,
@@ -155,7 +155,7 @@ impl<'a> LearnedTable<'a> {
             rows: 0,
             repeated: 0,
             columns: Vec::new(),
-            is_alone: peers.peek().is_some() && peers.all(|s| s.filling == Filling::Never),
+            peers_never_fill: peers.peek().is_some() && peers.all(|s| s.filling == Filling::Never),
             known_parts: known().flat_map(|s| &s.key).map(|part| part.name.clone()).collect(),
             family,
             specs,
@@ -179,7 +179,7 @@ impl<'a> LearnedTable<'a> {
             });
             self.columns[at].add(column, table.rows);
         }
-        self.sums(table);
+        self.mark_sum(table);
         self.series(file, table)
             .map_err(|why| Error::caused(file.entry.path.as_str(), "please report it", why))
     }
@@ -223,7 +223,7 @@ impl<'a> LearnedTable<'a> {
     }
 
     /// Marks the column `latency` as a time in µs if, in this file, it equals the sum of the columns in µs.
-    fn sums(&mut self, table: &Table) {
+    fn mark_sum(&mut self, table: &Table) {
         let parts: Vec<&Column> = table
             .columns()
             .filter(|(name, _)| measured_unit(name) == Some(Unit::Us))

@@ -52,7 +52,7 @@ fn render(learned: &LearnedTable<'_>, unread: &[String]) -> String {
     write_latency(&mut out, learned);
     write_zero(&mut out, learned);
     write_sweep(&mut out, learned);
-    if learned.is_alone {
+    if learned.peers_never_fill {
         out += "    # No known table of its family takes rows of other versions.\n";
         out += "    shared: false\n";
     }

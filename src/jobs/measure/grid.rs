@@ -51,7 +51,7 @@ enum PowerPoints {
     /// The first points in the order of measurement. The field is the number of these points.
     First(usize),
     /// Selected rows of the grid. The field has one flag per row; it is true if power is measured for the row.
-    Rows(Vec<bool>),
+    Selected(Vec<bool>),
 }
 
 /// The points of one table as rows without latencies.
@@ -161,7 +161,7 @@ impl<'a> Grid<'a> {
         let mut columns = rows.into_columns();
         columns.push(("version".to_owned(), all(version)));
         columns.push(("device".to_owned(), all(&about.name)));
-        let power = PowerPoints::Rows(operation.points.iter().map(|p| p.power).collect());
+        let power = PowerPoints::Selected(operation.points.iter().map(|p| p.power).collect());
         Ok(Self::of_table(&list.about, spec, place, Table::of(count, columns), power))
     }
 
@@ -191,7 +191,7 @@ impl<'a> Grid<'a> {
             let mut point = points.unmeasured(*row);
             point.power = match &self.power {
                 PowerPoints::First(count) => at < *count,
-                PowerPoints::Rows(rows) => rows.get(*row).copied().unwrap_or(false),
+                PowerPoints::Selected(rows) => rows.get(*row).copied().unwrap_or(false),
             };
             point
         };

@@ -66,7 +66,7 @@ pub(crate) fn wishes(
 /// Returns the tables with findings on missing keys, each with its blocks of missing keys.
 fn holed(data: &JudgedData<'_>) -> Vec<HoledTable> {
     let state = data.state;
-    let shelf = data.shelf();
+    let shelf = data.table_index();
     let mut tables = Vec::new();
     let found = data.findings.iter().filter(|f| f.counts() && f.severity != Severity::Info);
     for finding in found {

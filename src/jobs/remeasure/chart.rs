@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Remeasured, Sample};
 use crate::findings::Severity;
 use crate::gpu::judge::{Measured, PointVerdict, extremes, percent, size};
-use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel, Ring, SeriesName};
+use crate::report::chart::{ChartFigure, ChartPoint, LineKind, Panel, RingedRule, SeriesName};
 
 /// The maximum number of slices that a chart shows as separate series. If there are more slices, all judged points are
 /// one series.
@@ -51,7 +51,8 @@ fn figure(sample: &Sample, gpu: &str, number: usize) -> Option<ChartFigure> {
         );
     }
     let beyond = sample.points.iter().filter(|p| p.verdict() == PointVerdict::Beyond).count();
-    let ring = Ring { name: "outside rerun noise".into(), severity: Severity::Error, rows: beyond };
+    let ring =
+        RingedRule { name: "outside rerun noise".into(), severity: Severity::Error, rows: beyond };
     Some(ChartFigure {
         name: format!("{}-{}-{number}", sample.file.table, place.backend),
         path: sample.file.entry.path.clone(),

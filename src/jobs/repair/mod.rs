@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use self::error::{RepairError, SidecarError};
 use self::restate::{TableContent, with_row_count_and_digest};
 use crate::base::error::Result;
-use crate::base::files::sweep;
+use crate::base::files::remove_leftovers;
 use crate::base::threads;
 use crate::base::tree_files::TreeFiles;
 use crate::database::catalog::TableFile;
@@ -104,7 +104,7 @@ impl DiskChange {
 
     /// Removes temporary files that interrupted repairs left in the folders of the selected tables.
     fn sweep(&self) {
-        self.folders.iter().for_each(|folder| sweep(folder));
+        self.folders.iter().for_each(|folder| remove_leftovers(folder));
     }
 
     /// Writes a record, if there is one, and all files and sidecars. Then removes the files that the change deletes.

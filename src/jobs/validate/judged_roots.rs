@@ -71,7 +71,7 @@ impl<'a> JudgedData<'a> {
     }
 
     /// Returns the tables by backend, system and version.
-    pub(crate) fn shelf(&self) -> TableIndex<'a> {
+    pub(crate) fn table_index(&self) -> TableIndex<'a> {
         let State { catalog, facts, specs, .. } = self.state;
         TableIndex::new(catalog, &facts.sidecars.reuse, specs)
     }

@@ -114,7 +114,7 @@ impl ValidateOptions {
 
     /// Returns true if these options run all rules on the whole database. Only such a run can decide that a waiver is
     /// unused.
-    fn are_all(&self) -> bool {
+    fn judges_everything(&self) -> bool {
         let has_all_rules = self.rules.only.is_empty() && self.rules.skip.is_empty();
         self.since.is_none() && has_all_rules && self.selection.is_all()
     }
@@ -213,7 +213,7 @@ pub(crate) fn judged_source<R>(
     found.retain(|finding| !absent.missing.contains(&finding.path));
     let mut sink = Sink::default();
     sink.extend(found);
-    settings.conclude(&mut sink, &rules, options.are_all())?;
+    settings.conclude(&mut sink, &rules, options.judges_everything())?;
     let (mut findings, counts) = sink.finish();
     let seen = look(&JudgedData { state, selected: &selected[0], findings: &findings })?;
     roots.iter().for_each(|root| locate(findings.iter_mut(), root, source));
@@ -236,7 +236,7 @@ pub(crate) fn judged_source<R>(
         counts,
         states: ComparedStates {
             head: source.commit(),
-            of: states_in_words(&options.root, None, source),
+            head_origin: states_in_words(&options.root, None, source),
             ..ComparedStates::default()
         },
         predictions,

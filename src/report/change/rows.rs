@@ -329,7 +329,7 @@ fn unserved(all: &[Unserved]) -> KindTable {
 fn planner_answer(unserved: &Unserved) -> String {
     let Some(version) = &unserved.answers else { return "nothing".to_owned() };
     let inner: u64 = unserved.slices.values().map(|lost| lost.interpolated).sum();
-    let misread: u64 = unserved.slices.values().map(|lost| lost.misread).sum();
+    let misread: u64 = unserved.slices.values().map(|lost| lost.wrongly_interpolated).sum();
     let (shapes, sweeps) = (unserved.shapes() as usize, unserved.shorter_sweeps() as usize);
     let apart: u64 = unserved.slices.values().map(|lost| lost.inner - lost.interpolated).sum();
     let sweeps_end = plural_verb(sweeps, "sweep", ["ends", "end"]);

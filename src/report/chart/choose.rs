@@ -97,7 +97,7 @@ impl SeriesSet<'_> {
     /// show these series.
     fn led(&self, rings: &Rings) -> Vec<u64> {
         let mut seen = BTreeSet::new();
-        let drawn = rings.led.iter().filter(|row| self.is_drawn(**row));
+        let drawn = rings.priority_rows.iter().filter(|row| self.is_drawn(**row));
         drawn.map(|row| self.keys.hashes()[*row]).filter(|series| seen.insert(*series)).collect()
     }
 

@@ -4,7 +4,7 @@
 use plotters::prelude::*;
 
 use super::canvas::{Area, FINE, Failed, NAMES, WIDTH, broken, colour, darker, font, pixel};
-use super::scene::{ChartFigure, ChartPoint, Ring};
+use super::scene::{ChartFigure, ChartPoint, RingedRule};
 use crate::base::words::plural;
 use crate::findings::Severity;
 
@@ -87,7 +87,7 @@ pub(super) fn draw_rings<'a>(
 /// Draws a ring around a point that findings name, in the colour of the most severe finding.
 pub(super) fn draw_ring<'a>(
     root: &Area<'a>,
-    rings: &[Ring],
+    rings: &[RingedRule],
     point: &ChartPoint,
     at: (i32, i32),
 ) -> Result<(), Failed<'a>> {

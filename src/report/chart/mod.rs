@@ -28,7 +28,9 @@ pub(in crate::report) use axis::{axes, fixed_parts, slice_parts};
 pub use gallery::{Drawing, Gallery, curves, drawings, number};
 pub(crate) use mermaid::{Sketch, mermaid};
 pub(crate) use rings::Rings;
-pub use scene::{ChartFigure, ChartLine, ChartPoint, LineKind, Panel, Ring, Scale, SeriesName};
+pub use scene::{
+    ChartFigure, ChartLine, ChartPoint, LineKind, Panel, RingedRule, Scale, SeriesName,
+};
 pub(in crate::report) use series::{POINTS, RowUse, SeriesSet};
 pub use spec::ChartSpec;
 pub use spec::read;

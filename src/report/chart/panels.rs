@@ -21,7 +21,7 @@ impl Sides<'_> {
         let name = if mark.is_some() { "power, W (line: limit)" } else { "power, W" };
         let mut panel = Panel { scale: Scale::Linear, mark, ..Panel::named(name) };
         for (series, rows) in chosen.iter().enumerate() {
-            if let Some((base, before)) = same(base.as_ref(), head, rows) {
+            if let Some((base, before)) = matching_series(base.as_ref(), head, rows) {
                 let points = base.points(before, &base.power, &Rings::default());
                 panel.add(series, LineKind::Base, points);
             }
@@ -46,13 +46,13 @@ impl Sides<'_> {
         for (series, rows) in chosen.iter().enumerate() {
             latency.add(series, LineKind::Bound, head.points(rows, &head.bound, &none));
             let own = head.points(rows, &head.latency, rings);
-            if let Some((other, rows)) = same(peer_set.as_ref(), head, rows) {
+            if let Some((other, rows)) = matching_series(peer_set.as_ref(), head, rows) {
                 let theirs = other.points(rows, &other.latency, &none);
                 over_peer.add(series, LineKind::Head, ratios(&own, &theirs));
                 latency.add(series, LineKind::Peer, theirs);
                 rate.add(series, LineKind::Peer, other.points(rows, &other.rate, &none));
             }
-            if let Some((base, rows)) = same(base, head, rows) {
+            if let Some((base, rows)) = matching_series(base, head, rows) {
                 let before = base.points(rows, &base.latency, &none);
                 change.add(series, LineKind::Head, ratios(&own, &before));
                 latency.add(series, LineKind::Base, before);
@@ -101,7 +101,7 @@ impl Sides<'_> {
 
 /// Finds the series of `set` that corresponds to a series of the head, whose row numbers are `rows`. Returns `set` and
 /// the row numbers of the found series; `None` if `set` has no such series.
-fn same<'s>(
+fn matching_series<'s>(
     set: Option<&'s SeriesSet<'s>>,
     head: &SeriesSet<'_>,
     rows: &[usize],

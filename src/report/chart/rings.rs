@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::peer::farthest;
-use super::scene::{LineKind, Panel, Ring};
+use super::scene::{LineKind, Panel, RingedRule};
 use crate::findings::Finding;
 
 /// The maximum number of rows per finding that a chart shows with priority.
-const PRIORITY_RULES: usize = 16;
+const PRIORITY_ROWS: usize = 16;
 /// The maximum number of rings per rule in a chart; more rings would hide the lines.
-const RINGED: usize = 10;
+const MOST_RINGS: usize = 10;
 
 /// The name of a slice: a map from the name of each key part to its text, such as from `gemm_dtype` to `fp8`.
 pub(super) type SliceTexts = BTreeMap<String, String>;
@@ -19,13 +19,13 @@ pub(super) type SliceTexts = BTreeMap<String, String>;
 #[derive(Debug, Default)]
 pub(crate) struct Rings {
     /// The rules whose findings name rows of the table. Rules with errors come first.
-    pub(in crate::report) rules: Vec<Ring>,
+    pub(in crate::report) rules: Vec<RingedRule>,
     /// For each row that findings name, the rules of these findings, as indices of `rules`. The map's key is the row
     /// number.
     by_row: BTreeMap<usize, Vec<usize>>,
     /// The rows that a chart shows with priority: first the worst row of each finding, then the second worst row of
     /// each finding, and so on.
-    pub(in crate::report) led: Vec<usize>,
+    pub(in crate::report) priority_rows: Vec<usize>,
     /// The slices that findings compare with a peer, for findings that name no rows. Slices with the largest difference
     /// from the peer come first.
     pub(super) slices: Vec<SliceTexts>,
@@ -61,12 +61,12 @@ impl Rings {
             // If a finding names rows, its examples are its worst rows, or the rows that these copy.
             let examples = finding.examples.iter().map(|e| e.row as usize);
             let led = examples.filter(|row| *row < rows).chain(own);
-            named.push(led.take(PRIORITY_RULES).collect());
+            named.push(led.take(PRIORITY_ROWS).collect());
         }
         told.sort_by(|a, b| b.0.total_cmp(&a.0));
         rings.slices = told.into_iter().map(|(_, slice)| slice).collect();
-        for place in 0..PRIORITY_RULES {
-            rings.led.extend(named.iter().filter_map(|rows| rows.get(place)));
+        for place in 0..PRIORITY_ROWS {
+            rings.priority_rows.extend(named.iter().filter_map(|rows| rows.get(place)));
         }
         rings
     }
@@ -76,7 +76,7 @@ impl Rings {
         let known = self.rules.iter().position(|ring| ring.name == finding.rule);
         known.unwrap_or_else(|| {
             let (name, severity) = (finding.rule.clone(), finding.severity);
-            self.rules.push(Ring { name, severity, rows: 0 });
+            self.rules.push(RingedRule { name, severity, rows: 0 });
             self.rules.len() - 1
         })
     }
@@ -102,12 +102,13 @@ impl Rings {
                 ringed.extend(point.rings.iter().map(|ring| (far, *ring, row)));
             }
         }
-        let place = |row| self.led.iter().position(|led| *led == row).unwrap_or(usize::MAX);
+        let place =
+            |row| self.priority_rows.iter().position(|led| *led == row).unwrap_or(usize::MAX);
         ringed.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| place(a.2).cmp(&place(b.2))));
         let mut kept: BTreeSet<(usize, usize)> = BTreeSet::new();
         for rule in 0..self.rules.len() {
             let rows = ringed.iter().filter(|(_, ring, _)| *ring == rule);
-            kept.extend(rows.take(RINGED).map(|(_, ring, row)| (*ring, *row)));
+            kept.extend(rows.take(MOST_RINGS).map(|(_, ring, row)| (*ring, *row)));
         }
         let lines = panels.iter_mut().flat_map(|panel| &mut panel.lines);
         for point in lines.flat_map(|line| &mut line.points) {
@@ -144,7 +145,7 @@ mod tests {
         assert_eq!(names, [("duplicate-key", 1), ("latency-spike", 2)], "errors first");
         assert_eq!(rings.rows().collect::<Vec<_>>(), [2, 7], "99 is no row, 3 is another table's");
         assert_eq!(rings.of(2), [0, 1]);
-        assert_eq!(rings.led, [1, 7, 2, 2], "the worst of each finding, then the next");
+        assert_eq!(rings.priority_rows, [1, 7, 2, 2], "the worst of each finding, then the next");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct ChartFigure {
     /// The names of the series, by index. A series has one colour in all panels.
     pub series: Vec<SeriesName>,
     /// The rules with findings on the table's rows. The points of these rows can have rings.
-    pub rings: Vec<Ring>,
+    pub rings: Vec<RingedRule>,
     /// The panels; the first shows the measured quantity.
     pub panels: Vec<Panel>,
 }
@@ -45,7 +45,7 @@ impl<T: Into<String>> From<T> for SeriesName {
 
 /// A rule whose findings name points of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ring {
+pub struct RingedRule {
     /// The rule's id.
     pub name: String,
     /// The worst severity of the rule's findings.

@@ -32,7 +32,7 @@ pub(in crate::report) struct SeriesSet<'a> {
     /// The key parts that are constant along a series.
     pub keys: Keys<'a>,
     /// The key parts that define a slice. A chart shows one slice.
-    pub panels: Keys<'a>,
+    pub slices: Keys<'a>,
     /// The loader's key; `None` if unknown.
     pub(super) loader: Option<Keys<'a>>,
     pub uses: Vec<RowUse>,
@@ -97,8 +97,8 @@ impl<'a> SeriesSet<'a> {
             Some(loader) => uses(scope, loader)?,
             None => first_at_each_place(&keys, &x),
         };
-        let panels = Keys::new(panel, scope)?;
-        Ok(Self { x, panels, keys, loader, uses, series, latency, bound, rate, power, preferred })
+        let slices = Keys::new(panel, scope)?;
+        Ok(Self { x, slices, keys, loader, uses, series, latency, bound, rate, power, preferred })
     }
 
     /// Returns the series with enough points for a line.
@@ -108,7 +108,7 @@ impl<'a> SeriesSet<'a> {
 
     /// Returns the hash of the slice to which a series belongs.
     pub(super) fn slice(&self, rows: &[usize]) -> u64 {
-        self.panels.hashes()[rows[0]]
+        self.slices.hashes()[rows[0]]
     }
 
     pub(super) fn is_line(&self, rows: &[usize]) -> bool {

@@ -264,9 +264,9 @@ fn draw_point<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::scene::{Ring, SeriesName};
+    use super::super::scene::{RingedRule, SeriesName};
     use super::*;
-    use crate::findings::Severity;
+    use crate::findings::Severity::Warning;
 
     const SVG: &str = "http://www.w3.org/2000/svg";
 
@@ -284,7 +284,7 @@ mod tests {
         };
         let whole = format!("dtype fp8, {series}");
         let name = |label: String| SeriesName { label, whole: whole.clone() };
-        let ring = Ring { name: "latency-spike".into(), severity: Severity::Warning, rows: 7 };
+        let ring = RingedRule { name: "latency-spike".into(), severity: Warning, rows: 7 };
         ChartFigure {
             title: format!("gemm_perf {series}"),
             subtitle: "synthetic".into(),

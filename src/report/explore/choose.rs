@@ -79,7 +79,7 @@ pub(super) fn choose(
 ) -> Result<ChosenRows, ExprError> {
     let mut chosen = ChosenRows { rows: vec![Vec::new(); sets.len()], ..ChosenRows::default() };
     let mut led: HashMap<usize, usize> = HashMap::new();
-    for (place, row) in rings.led.iter().enumerate() {
+    for (place, row) in rings.priority_rows.iter().enumerate() {
         led.entry(*row).or_insert(place);
     }
     let mut all: HashMap<u64, PageSeries> = HashMap::new();
@@ -110,7 +110,7 @@ pub(super) fn choose(
             }
             let series = all.entry(*hash).or_default();
             if kind != SideKind::Peer {
-                series.slice = set.panels.hashes()[drawn[0]];
+                series.slice = set.slices.hashes()[drawn[0]];
                 let best = drawn.iter().map(|row| set.preferred[*row]).min();
                 series.preference = best.unwrap_or(usize::MAX);
             }

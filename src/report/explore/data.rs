@@ -11,7 +11,7 @@ use crate::base::escape::clean;
 use crate::base::expr::ExprError;
 use crate::database::table::{Keys, TableScope};
 use crate::findings::Finding;
-use crate::report::chart::{Ring, Rings, SeriesSet};
+use crate::report::chart::{RingedRule, Rings, SeriesSet};
 use crate::specs::KeyPart;
 
 /// The rows of an explorer page, encoded as columns. The rows of the table come first, then the rows of its base, then
@@ -145,7 +145,7 @@ fn ringed(rings: &Rings, rows: &[usize]) -> Vec<PageRing> {
     for (at, row) in rows.iter().enumerate() {
         rings.of(*row).iter().for_each(|ring| found[*ring].push((at, *row)));
     }
-    let ring = |(ring, found): (&Ring, Vec<(usize, usize)>)| PageRing {
+    let ring = |(ring, found): (&RingedRule, Vec<(usize, usize)>)| PageRing {
         rule: clean(&ring.name),
         severity: ring.severity.into_str(),
         at: columns::numbers(found.iter().map(|(at, _)| *at)),

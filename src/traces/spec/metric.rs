@@ -87,13 +87,13 @@ pub struct TracePanel {
     pub lines: BTreeMap<String, String>,
     /// The direction of the line for perfect scaling; `None` if no such line is drawn.
     #[serde(default)]
-    pub ideal: Option<Ideal>,
+    pub ideal: Option<IdealSlope>,
 }
 
 /// The direction of the line for perfect scaling in a chart.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ideal {
+pub enum IdealSlope {
     /// The line rises: the value doubles when x doubles.
     Rises,
     /// The line falls: the value halves when x doubles.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 pub(crate) use document::{DocumentSpec, Field, LISTED};
 pub use metric::MetricSpec;
-pub(crate) use metric::{Ideal, OF_LIST, TraceChart};
+pub(crate) use metric::{IdealSlope, OF_LIST, TraceChart};
 pub(crate) use relation::{DerivedColumn, Relation, RelationRule, Thresholds};
 
 use crate::base::error::{Reason, Result};

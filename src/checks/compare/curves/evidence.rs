@@ -26,7 +26,7 @@ pub(crate) struct ReferenceEvidence {
 impl ReferenceEvidence {
     /// Returns true if the point deviates by a factor of `least` or more, and at least `groups` groups of references
     /// confirm it.
-    pub(crate) fn is(&self, least: f64, groups: usize) -> bool {
+    pub(crate) fn reaches(&self, least: f64, groups: usize) -> bool {
         self.groups >= groups && self.score.abs() >= least.ln()
     }
 }

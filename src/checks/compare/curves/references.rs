@@ -21,7 +21,7 @@ pub(crate) const SAME: f64 = 1e-6;
 pub(crate) const ROUNDING: f64 = 1e-9;
 /// The maximum number of tables of one kinship that are tried as references. Many are tried, because copies of the same
 /// measurement are skipped. On the public database, the limit does not change the report.
-const TRIED: usize = 64;
+const MOST_REFERENCES: usize = 64;
 /// The maximum share of common keys with equal latencies. If more are equal, the two tables are one measurement.
 const SAME_SHARE: f64 = 0.3;
 
@@ -59,7 +59,7 @@ pub(crate) fn reference_groups(
         if kinship == Kinship::Name && groups.len() >= 2 {
             break;
         }
-        let tried = of_kinship.iter().take(TRIED);
+        let tried = of_kinship.iter().take(MOST_REFERENCES);
         let references = tried.filter_map(|(_, (other, sketch))| {
             let latencies = sketch.latencies.clone()?;
             let levels = levels(own, sketch)?;

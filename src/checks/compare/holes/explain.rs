@@ -29,7 +29,7 @@ pub(crate) fn explain(
         let mut sampled = 0;
         for (having, keys) in &by_having {
             let scope = UnservedKeys { comparison, grid, keys, having };
-            let holds = limit.holds.mask(&scope)?;
+            let holds = limit.forbids.mask(&scope)?;
             let held: Vec<usize> =
                 (0..keys.len()).filter(|i| holds.get(*i)).map(|i| keys[i]).collect();
             for key in held {
@@ -44,7 +44,7 @@ pub(crate) fn explain(
     explained.retain(|(_, sampled)| *sampled >= least);
     let explained = explained.into_iter();
     Ok(explained
-        .map(|(by, sampled)| Explained { by, keys: comparison.estimate(sampled) })
+        .map(|(by, sampled)| Explained { explanation: by, keys: comparison.estimate(sampled) })
         .collect())
 }
 

@@ -18,7 +18,7 @@ use crate::database::table::{EXAMPLES, Example, REFERENCE};
 pub(crate) struct Hole {
     /// The condition that the missing keys meet, as text: `num_heads 8`.
     #[serde(skip)]
-    pub words: String,
+    pub condition: String,
     /// The estimated number of missing keys.
     pub keys: usize,
     /// Examples of the missing keys, in ascending order of their values.
@@ -66,7 +66,7 @@ impl Hole {
         let of: Vec<String> =
             shares.filter(|share| share.of > 0).map(HavingShare::to_string).collect();
         Some(Self {
-            words: words(comparison, grid, keys),
+            condition: words(comparison, grid, keys),
             keys: comparison.estimate(missing.len()),
             examples: examples(comparison, grid, missing),
             of: of.join(" and "),

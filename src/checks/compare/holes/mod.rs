@@ -153,7 +153,7 @@ impl HoleSize {
         if !chosen.is_empty() {
             said.push(format!("only other GPU generations have {}", words(comparison, &chosen)));
         }
-        for Explained { by, keys } in explained {
+        for Explained { explanation: by, keys } in explained {
             said.push(format!("{} keys are missing because of {by}", comparison.about(*keys)));
         }
         let is_explained = lacked.is_empty() || caveat.is_some();
@@ -170,7 +170,7 @@ impl HoleSize {
         let examples = holes.iter().flat_map(|hole| hole.examples.iter().cloned()).take(EXAMPLES);
         let finding = Finding::on_table(rule.id, severity, comparison.file, message)
             .rows(missing)
-            .parts(holes.iter().map(|hole| hole.words.as_str()))
+            .parts(holes.iter().map(|hole| hole.condition.as_str()))
             .evidence("reference_keys", reference)
             .evidence("missing_keys", missing)
             .evidence("estimated", comparison.share < 1.0)
@@ -187,7 +187,7 @@ impl HoleSize {
 /// Holes as text: `num_heads 8 (1,024 keys, present in 2 of 2 nearest systems)`.
 fn words(comparison: &HoleComparison<'_>, holes: &[&Hole]) -> String {
     let words = |hole: &&Hole| {
-        format!("{} ({} keys, present in {})", hole.words, comparison.about(hole.keys), hole.of)
+        format!("{} ({} keys, present in {})", hole.condition, comparison.about(hole.keys), hole.of)
     };
     holes.iter().map(words).collect::<Vec<_>>().join("; ")
 }

@@ -70,7 +70,7 @@ struct CurveLimits {
     /// A single outlier is a warning if it deviates by at least this factor.
     warns: f64,
     /// At least this many outliers in a table are a warning, whatever their factor.
-    points: usize,
+    outliers: usize,
     /// Limits for series that deviate as a whole.
     shapes: ShapeLimits,
 }
@@ -129,7 +129,7 @@ impl OutlierLimits {
             point.by == OutlierComparison::References && point.factor() < limits.warns
         };
         self.curves.is_some_and(|limits| {
-            points.len() < limits.points && points.iter().all(|point| is_near(point, limits))
+            points.len() < limits.outliers && points.iter().all(|point| is_near(point, limits))
         })
     }
 

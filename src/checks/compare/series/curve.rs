@@ -181,12 +181,12 @@ impl TableCurve {
         let CurveTerms { deviations: least_bend, floor_ms } = terms;
         let mut own = Self { least_deviation: least_bend, ..Self::default() };
         let hash = |row: u32| rows.keys.hashes()[row as usize];
-        let mut order: Vec<usize> = (0..scan.bends.len()).collect();
-        order.sort_unstable_by_key(|i| (hash(scan.bends[*i].row), scan.bends[*i].row));
+        let mut order: Vec<usize> = (0..scan.deviations.len()).collect();
+        order.sort_unstable_by_key(|i| (hash(scan.deviations[*i].row), scan.deviations[*i].row));
         // Many tables' curves are in memory at once, so the vectors are allocated in their exact size.
         own.deviations.reserve_exact(order.len());
-        own.neighbours.reserve_exact(scan.bends.iter().map(|bend| bend.axes.len()).sum());
-        for bend in order.iter().map(|i| &scan.bends[*i]) {
+        own.neighbours.reserve_exact(scan.deviations.iter().map(|bend| bend.axes.len()).sum());
+        for bend in order.iter().map(|i| &scan.deviations[*i]) {
             own.deviations.push(DeviatingPoint {
                 row: bend.row,
                 slice: slice(bend.row as usize),

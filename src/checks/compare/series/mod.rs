@@ -180,7 +180,7 @@ mod tests {
             let latency = Vals::Rows(times.into());
             let spec = specs.tables.get("gemm_perf").unwrap();
             let found = scan(&table, spec, &latency, |_| true, |_| false, terms);
-            found.bends.iter().map(|bend| (bend.row, bend.log_ratio > 0.0)).collect()
+            found.deviations.iter().map(|bend| (bend.row, bend.log_ratio > 0.0)).collect()
         };
         assert_eq!(bends(&[1.0, 2.0, 4.0, 8.0, 16.0]), []);
         assert_eq!(bends(&[1.0, 2.0, 6.0, 8.0, 16.0]), [(1, false), (2, true), (3, false)]);

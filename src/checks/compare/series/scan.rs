@@ -62,7 +62,7 @@ pub(crate) struct Scan {
     /// The outliers, sorted by row, each with its neighbours along the axes that show it.
     pub outliers: Vec<(Outlier, Vec<AxisNeighbours>)>,
     /// The deviating points, sorted by row.
-    pub bends: Vec<Deviation>,
+    pub deviations: Vec<Deviation>,
     /// The series with at least five points.
     pub shapes: Vec<SeriesSample>,
     /// The rows of the series in `shapes` without the first and the last row of each series. Series are in the order of
@@ -76,7 +76,7 @@ pub(crate) struct Scan {
 struct ScanCandidate {
     row: u32,
     outlier: Option<OutlierCandidate>,
-    may_bend: bool,
+    may_deviate: bool,
     /// The logarithm of the point's smallest deviation over the axes searched so far; `None` if the point had two
     /// neighbours along none of these axes.
     log_ratio: Option<f64>,
@@ -192,7 +192,7 @@ impl SeriesWalk {
     fn undecided_rows(&self, axis: usize) -> impl Iterator<Item = u32> {
         let least = self.terms.least_deviation();
         let waits = move |c: &&ScanCandidate| {
-            c.outlier.is_some() || c.may_bend && c.log_ratio.is_none_or(|log| log.abs() >= least)
+            c.outlier.is_some() || c.may_deviate && c.log_ratio.is_none_or(|log| log.abs() >= least)
         };
         let open = (0..).zip(&self.states).filter(|(_, state)| **state == ScanState::Open);
         let rows = self.candidates.iter().filter(waits).map(|c| c.row);
@@ -208,14 +208,14 @@ impl SeriesWalk {
             let is_off = |least: f64| off.is_none_or(|off| off.is_nan() || off.abs() >= least);
             let outlier = terms.outliers.filter(|_| is_off(screen));
             let outlier = outlier.and_then(|least| OutlierCandidate::new(points, i, least, bit));
-            let may_bend = terms.deviations.is_some()
+            let may_deviate = terms.deviations.is_some()
                 && is_off(screen)
                 && off.is_none_or(|off| off.abs() >= terms.least_deviation());
-            if outlier.is_some() || (may_bend && off.is_some()) {
-                let log_ratio = off.filter(|_| may_bend);
+            if outlier.is_some() || (may_deviate && off.is_some()) {
+                let log_ratio = off.filter(|_| may_deviate);
                 let axes = [AxisNeighbours::new(points, i, bit)].into_iter().collect();
-                self.add(ScanCandidate { row: point.row, outlier, may_bend, log_ratio, axes });
-            } else if !may_bend {
+                self.add(ScanCandidate { row: point.row, outlier, may_deviate, log_ratio, axes });
+            } else if !may_deviate {
                 self.states[point.row as usize] = ScanState::Settled;
             }
         }
@@ -238,8 +238,8 @@ impl SeriesWalk {
                     None => {}
                     log_ratio => {
                         let axes = [AxisNeighbours::new(points, i, bit)].into_iter().collect();
-                        let (row, outlier, may_bend) = (point.row, None, true);
-                        self.add(ScanCandidate { row, outlier, may_bend, log_ratio, axes });
+                        let (row, outlier, may_deviate) = (point.row, None, true);
+                        self.add(ScanCandidate { row, outlier, may_deviate, log_ratio, axes });
                     }
                 },
             }
@@ -251,14 +251,15 @@ impl SeriesWalk {
         let least = self.terms.outliers.unwrap_or(f64::INFINITY);
         let least_bend = self.terms.least_deviation();
         self.candidates.sort_unstable_by_key(|candidate| candidate.row);
-        for ScanCandidate { row, outlier, may_bend, log_ratio, axes } in self.candidates {
+        for ScanCandidate { row, outlier, may_deviate, log_ratio, axes } in self.candidates {
             if let Some(outlier) = outlier.filter(|o| o.point.axes != 0 && o.factor() >= least) {
                 let shows = |axis: &&AxisNeighbours| outlier.point.axes & axis.bit != 0;
                 found.outliers.push((outlier.point, axes.iter().filter(shows).copied().collect()));
             }
-            if let Some(log_ratio) = log_ratio.filter(|log| may_bend && log.abs() >= least_bend) {
+            if let Some(log_ratio) = log_ratio.filter(|log| may_deviate && log.abs() >= least_bend)
+            {
                 let axes = axes.into_iter().filter(AxisNeighbours::are_on_either_side).collect();
-                found.bends.push(Deviation { row, log_ratio, axes });
+                found.deviations.push(Deviation { row, log_ratio, axes });
             }
         }
     }
@@ -271,7 +272,7 @@ impl ScanCandidate {
             let ratio = ratio_over_neighbours(points, i, outlier.spike, least);
             outlier.judge(ratio, bit, is_inner(points, i));
         }
-        if let Some(off) = log_ratio(points, i).filter(|_| self.may_bend) {
+        if let Some(off) = log_ratio(points, i).filter(|_| self.may_deviate) {
             self.log_ratio =
                 Some(self.log_ratio.map_or(off, |known| smaller_deviation(known, off)));
         }

@@ -18,7 +18,7 @@ use crate::checks::compare::series::{KeyLatencies, TableCurve};
 use crate::checks::inputs::CheckInputs;
 use crate::database::catalog::TableFile;
 use crate::database::coverage::KeyCoverage;
-use crate::database::table::{Keys, TableScope, lane_ranks};
+use crate::database::table::{Keys, TableScope, lookup_ranks};
 use crate::specs::TableSpec;
 
 /// The approximate number of points in a sketch. The points with the smallest key hashes are kept, so that the
@@ -109,7 +109,7 @@ impl Sketch {
         let latency = latency.value.numbers(scope)?;
         let end = if rows <= POINTS { u64::MAX } else { u64::MAX / rows as u64 * POINTS as u64 };
         let loaded = spec.filter.as_ref().map(|f| f.mask(scope)).transpose()?;
-        let ranks = lane_ranks(scope);
+        let ranks = lookup_ranks(scope);
         let read = ReadRows {
             keys,
             scope,

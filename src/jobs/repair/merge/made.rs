@@ -150,7 +150,7 @@ fn unserved(rows: &StackRows<'_>, at: &BTreeMap<usize, usize>) -> usize {
         there.iter().any(|row| merged.contains(row))
             && rows.loaded.served(&there).is_none_or(|row| !merged.contains(&row))
     };
-    rows.loaded.competing().filter(is_unserved).count()
+    rows.loaded.rows_by_key().filter(is_unserved).count()
 }
 
 /// Returns a sentence on measurements that are in several files of the run, if there are any.
