@@ -203,7 +203,7 @@ fn write_ratios(out: &mut String, ratios: &Ratios) {
 }
 
 /// Writes one line per cause. If there are too many causes, the last line contains the number of omitted causes.
-/// `below` is a text that tells where the omitted causes are listed.
+/// `below` says where the omitted causes are listed.
 fn write_triage(out: &mut String, view: &ReportView<'_>, below: &str) {
     let causes = &view.causes;
     if causes.is_empty() {

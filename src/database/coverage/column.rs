@@ -67,18 +67,16 @@ impl PartColumn {
             PartValues::Whole(WholeNumbers::Values(values)) => {
                 numbers(rows.iter().map(|r| values[row(r)] as f64))
             }
-            PartValues::Computed(Value::Number(Vals::One(n))) => Self::One(number(*n)),
-            PartValues::Computed(Value::Number(Vals::Rows(values))) => {
+            PartValues::Formula(Value::Number(Vals::One(n))) => Self::One(number(*n)),
+            PartValues::Formula(Value::Number(Vals::Rows(values))) => {
                 numbers(rows.iter().map(|r| values[row(r)]))
             }
-            PartValues::Computed(Value::Bool(Vals::One(b))) => Self::Flags(vec![*b; rows.len()]),
-            PartValues::Computed(Value::Bool(Vals::Rows(values))) => {
+            PartValues::Formula(Value::Bool(Vals::One(b))) => Self::Flags(vec![*b; rows.len()]),
+            PartValues::Formula(Value::Bool(Vals::Rows(values))) => {
                 Self::Flags(rows.iter().map(|r| values[row(r)]).collect())
             }
-            PartValues::Computed(Value::Text(Vals::One(code), dict)) => {
-                Self::One(text(dict, *code))
-            }
-            PartValues::Computed(Value::Text(Vals::Rows(codes), dict)) => {
+            PartValues::Formula(Value::Text(Vals::One(code), dict)) => Self::One(text(dict, *code)),
+            PartValues::Formula(Value::Text(Vals::Rows(codes), dict)) => {
                 let codes: Vec<u32> = rows.iter().map(|r| codes[row(r)]).collect();
                 let (mut codes, names) = own_names(&codes, dict);
                 let null = names.len() as u32;

@@ -88,11 +88,11 @@ mod tests {
         let texts = |codes: &[u32], names: &[&str]| {
             let names: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
             let codes = Vals::Rows(codes.to_vec().into());
-            PartColumn::of(&PartValues::Computed(Value::Text(codes, names.into())), &[0, 1, 2])
+            PartColumn::of(&PartValues::Formula(Value::Text(codes, names.into())), &[0, 1, 2])
         };
         let numbers = |values: &[f64]| {
             let values = Value::Number(Vals::Rows(values.to_vec().into()));
-            PartColumn::of(&PartValues::Computed(values), &[0, 1, 2])
+            PartColumn::of(&PartValues::Formula(values), &[0, 1, 2])
         };
         let a = of(vec![
             texts(&[1, NULL_CODE, 0], &["fp8", "bf16", "unmet"]),

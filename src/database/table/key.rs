@@ -26,17 +26,17 @@ impl<'a> Keys<'a> {
         let values = |p: &'a KeyPart| match p.value.as_column().and_then(|name| scope.whole(name)) {
             // A column with the same value in all rows becomes one value, as in formulas.
             Some(whole) if are_equal(whole) => {
-                Ok(PartValues::Computed(Value::Number(Vals::One(whole.get(0) as f64))))
+                Ok(PartValues::Formula(Value::Number(Vals::One(whole.get(0) as f64))))
             }
             Some(whole) => Ok(PartValues::Whole(whole)),
-            None => p.value.eval(scope).map(PartValues::Computed),
+            None => p.value.eval(scope).map(PartValues::Formula),
         };
         let parts: Vec<_> = parts
             .iter()
             .map(|p| Ok((p.name.as_str(), values(p)?)))
             .collect::<Result<_, ExprError>>()?;
         let is_text = |(_, (_, values)): &(usize, &(&str, PartValues<'_>))| {
-            matches!(values, PartValues::Computed(Value::Text(..)))
+            matches!(values, PartValues::Formula(Value::Text(..)))
         };
         let texts = parts.iter().enumerate().filter(is_text).map(|(place, _)| place).collect();
         Ok(Self {
@@ -95,7 +95,7 @@ impl<'a> Keys<'a> {
     pub fn text_code(&self, row: usize) -> u64 {
         let mut code = 0;
         for place in &self.texts {
-            if let PartValues::Computed(Value::Text(codes, dict)) = &self.parts[*place].1 {
+            if let PartValues::Formula(Value::Text(codes, dict)) = &self.parts[*place].1 {
                 // Each code is a digit in a number system with one digit per dictionary entry and one for
                 // null.
                 let digit = codes.get(row).wrapping_add(1);
@@ -114,8 +114,7 @@ impl<'a> Keys<'a> {
     fn number_slices(&self) -> NumberedRows {
         let mut texts = Combinations::default();
         for place in &self.texts {
-            if let PartValues::Computed(Value::Text(Vals::Rows(codes), dict)) =
-                &self.parts[*place].1
+            if let PartValues::Formula(Value::Text(Vals::Rows(codes), dict)) = &self.parts[*place].1
             {
                 texts.add_texts(codes, dict.len(), 1);
             }
@@ -126,7 +125,7 @@ impl<'a> Keys<'a> {
     /// Returns the names and texts of a row's text parts, which identify its slice.
     pub(crate) fn texts(&self, row: usize) -> Vec<(String, String)> {
         let text = |(name, values): &(&'a str, PartValues<'a>)| match values {
-            PartValues::Computed(Value::Text(codes, dict)) => {
+            PartValues::Formula(Value::Text(codes, dict)) => {
                 let text = dict.get(codes.get(row) as usize).map_or("", |text| text);
                 Some(((*name).to_owned(), text.to_owned()))
             }
@@ -139,8 +138,8 @@ impl<'a> Keys<'a> {
     pub fn numbers(&self, part: usize) -> Option<PartNumbers<'_>> {
         match &self.parts.get(part)?.1 {
             PartValues::Whole(whole) => Some(PartNumbers::Whole(*whole)),
-            PartValues::Computed(Value::Number(numbers)) => Some(PartNumbers::Formula(numbers)),
-            PartValues::Computed(_) => None,
+            PartValues::Formula(Value::Number(numbers)) => Some(PartNumbers::Decimal(numbers)),
+            PartValues::Formula(_) => None,
         }
     }
 
@@ -203,7 +202,7 @@ mod tests {
         let [whole, float, formula] = parts.each_ref().map(|part| Keys::new(part, &scope).unwrap());
         assert!(matches!(whole.values().next(), Some(PartValues::Whole(_))));
         for keys in [&float, &formula] {
-            assert!(matches!(keys.values().next(), Some(PartValues::Computed(_))));
+            assert!(matches!(keys.values().next(), Some(PartValues::Formula(_))));
             assert_eq!(keys.hashes(), whole.hashes());
             for a in 0..table.rows {
                 assert_eq!(keys.show(a), whole.show(a));

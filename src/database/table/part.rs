@@ -9,7 +9,7 @@ pub(crate) enum PartValues<'a> {
     /// The integers of a column without nulls, borrowed without conversion.
     Whole(WholeNumbers<'a>),
     /// The result of a formula.
-    Computed(Value<'a>),
+    Formula(Value<'a>),
 }
 
 /// The numbers of a key part in all rows.
@@ -18,7 +18,7 @@ pub enum PartNumbers<'k> {
     /// Integers without nulls.
     Whole(WholeNumbers<'k>),
     /// Numbers, NaN where null.
-    Formula(&'k Vals<'k, f64>),
+    Decimal(&'k Vals<'k, f64>),
 }
 
 impl PartNumbers<'_> {
@@ -27,7 +27,7 @@ impl PartNumbers<'_> {
     pub fn get(self, row: usize) -> f64 {
         match self {
             Self::Whole(whole) => whole.get(row) as f64,
-            Self::Formula(values) => values.get(row),
+            Self::Decimal(values) => values.get(row),
         }
     }
 }
@@ -38,9 +38,9 @@ impl PartValues<'_> {
     pub(super) fn equal(&self, a: usize, b: usize) -> bool {
         match self {
             Self::Whole(whole) => whole.get(a) as f64 == whole.get(b) as f64,
-            Self::Computed(Value::Number(v)) => number_bits(v.get(a)) == number_bits(v.get(b)),
-            Self::Computed(Value::Bool(v)) => v.get(a) == v.get(b),
-            Self::Computed(Value::Text(codes, dict)) => {
+            Self::Formula(Value::Number(v)) => number_bits(v.get(a)) == number_bits(v.get(b)),
+            Self::Formula(Value::Bool(v)) => v.get(a) == v.get(b),
+            Self::Formula(Value::Text(codes, dict)) => {
                 let (a, b) = (codes.get(a), codes.get(b));
                 a == b || (a != NULL_CODE && b != NULL_CODE && dict[a as usize] == dict[b as usize])
             }
@@ -51,10 +51,10 @@ impl PartValues<'_> {
     pub(super) fn json(&self, row: usize) -> serde_json::Value {
         match self {
             Self::Whole(whole) => number_json(whole.get(row) as f64),
-            Self::Computed(Value::Number(v)) if v.get(row).is_nan() => serde_json::Value::Null,
-            Self::Computed(Value::Number(v)) => number_json(v.get(row)),
-            Self::Computed(Value::Bool(v)) => v.get(row).into(),
-            Self::Computed(Value::Text(codes, dict)) => {
+            Self::Formula(Value::Number(v)) if v.get(row).is_nan() => serde_json::Value::Null,
+            Self::Formula(Value::Number(v)) => number_json(v.get(row)),
+            Self::Formula(Value::Bool(v)) => v.get(row).into(),
+            Self::Formula(Value::Text(codes, dict)) => {
                 dict.get(codes.get(row) as usize).map(|t| text_json(t)).unwrap_or_default()
             }
         }
@@ -99,7 +99,7 @@ impl<'k> HashedPart<'k> {
         let seed = part_seed(hasher.seed, part);
         let hash = |bits: u64| mix(seed, bits);
         let coded = match values {
-            PartValues::Computed(Value::Text(_, dict)) => {
+            PartValues::Formula(Value::Text(_, dict)) => {
                 dict.iter().map(|text| hash((hasher.text)(text))).collect()
             }
             // In a part of a column, the dictionary may be larger than the number of rows.
@@ -108,7 +108,7 @@ impl<'k> HashedPart<'k> {
             {
                 numbers.iter().map(|n| hash(number_bits(*n as f64))).collect()
             }
-            PartValues::Whole(_) | PartValues::Computed(_) => Vec::new(),
+            PartValues::Whole(_) | PartValues::Formula(_) => Vec::new(),
         };
         Self { seed, values, coded }
     }
@@ -134,10 +134,10 @@ impl<'k> HashedPart<'k> {
     /// Returns the hash of the part's value if the value is the same in all rows; otherwise `None`.
     pub(super) fn same(&self) -> Option<u64> {
         match self.values {
-            PartValues::Computed(Value::Number(Vals::One(n))) => Some(self.number(*n)),
-            PartValues::Computed(Value::Bool(Vals::One(flag))) => Some(self.flag(*flag)),
-            PartValues::Computed(Value::Text(Vals::One(code), _)) => Some(self.coded(*code)),
-            PartValues::Whole(_) | PartValues::Computed(_) => None,
+            PartValues::Formula(Value::Number(Vals::One(n))) => Some(self.number(*n)),
+            PartValues::Formula(Value::Bool(Vals::One(flag))) => Some(self.flag(*flag)),
+            PartValues::Formula(Value::Text(Vals::One(code), _)) => Some(self.coded(*code)),
+            PartValues::Whole(_) | PartValues::Formula(_) => None,
         }
     }
 
@@ -155,16 +155,16 @@ impl<'k> HashedPart<'k> {
             PartValues::Whole(WholeNumbers::Values(values)) => {
                 add_all(hashes, &values[rows], |value| self.number(value as f64));
             }
-            PartValues::Computed(Value::Number(Vals::Rows(v))) => {
+            PartValues::Formula(Value::Number(Vals::Rows(v))) => {
                 add_all(hashes, &v[rows], |value| self.number(value));
             }
-            PartValues::Computed(Value::Bool(Vals::Rows(v))) => {
+            PartValues::Formula(Value::Bool(Vals::Rows(v))) => {
                 add_all(hashes, &v[rows], |flag| self.flag(flag));
             }
-            PartValues::Computed(Value::Text(Vals::Rows(v), _)) => {
+            PartValues::Formula(Value::Text(Vals::Rows(v), _)) => {
                 add_all(hashes, &v[rows], |code| self.coded(code));
             }
-            PartValues::Computed(_) => {}
+            PartValues::Formula(_) => {}
         }
     }
 }

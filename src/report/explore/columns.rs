@@ -53,13 +53,13 @@ impl CellColumn {
     pub(crate) fn extend(&mut self, values: &PartValues<'_>, rows: &[usize]) {
         match values {
             PartValues::Whole(whole) => self.push(rows, |row| number(whole.get(row) as f64)),
-            PartValues::Computed(Value::Number(numbers)) => {
+            PartValues::Formula(Value::Number(numbers)) => {
                 self.push(rows, |row| number(numbers.get(row)));
             }
-            PartValues::Computed(Value::Bool(flags)) => {
+            PartValues::Formula(Value::Bool(flags)) => {
                 self.push(rows, |row| CellValue::Flag(flags.get(row)));
             }
-            PartValues::Computed(Value::Text(codes, dict)) => {
+            PartValues::Formula(Value::Text(codes, dict)) => {
                 // Each text is escaped and looked up only once.
                 let mut known: HashMap<u32, u32> = HashMap::new();
                 for row in rows {
@@ -178,7 +178,7 @@ mod tests {
     fn a_column_of_the_page_has_sorted_values_and_one_code_per_row() {
         let mut column = CellColumn::new("m");
         let numbers = Vals::Rows(vec![8.0, 2.0, f64::NAN, 8.0].into());
-        let numbers = PartValues::Computed(Value::Number(numbers));
+        let numbers = PartValues::Formula(Value::Number(numbers));
         column.extend(&numbers, &[0, 1, 3]);
         column.extend(&numbers, &[2]);
         let column = column.finish();
@@ -191,7 +191,7 @@ mod tests {
     fn a_constant_column_of_the_page_has_no_codes() {
         let mut column = CellColumn::new("dtype");
         let text = Value::Text(Vals::One(0), vec!["fp8\u{202e}".into()].into());
-        column.extend(&PartValues::Computed(text), &[0, 1, 2]);
+        column.extend(&PartValues::Formula(text), &[0, 1, 2]);
         let column = column.finish();
         assert_eq!((column.width, column.codes.as_str(), column.number), (0, "", false));
         assert_eq!(column.values, ["fp8\\u{202e}"], "a name does nothing to the text around it");

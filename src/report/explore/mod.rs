@@ -240,7 +240,7 @@ fn known_values(scopes: &[TableScope<'_>], name: &str) -> String {
     for scope in scopes {
         let rows: Vec<usize> = (0..scope.rows()).collect();
         if let Some(values) = scope.column(name) {
-            column.extend(&PartValues::Computed(values), &rows);
+            column.extend(&PartValues::Formula(values), &rows);
         }
     }
     let values = column.distinct();

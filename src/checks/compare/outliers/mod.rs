@@ -70,7 +70,7 @@ struct CurveLimits {
     /// A single outlier is a warning if it deviates by at least this factor.
     warns: f64,
     /// At least this many outliers in a table are a warning, whatever their factor.
-    outliers: usize,
+    points: usize,
     /// Limits for series that deviate as a whole.
     shapes: ShapeLimits,
 }
@@ -108,7 +108,7 @@ impl OutlierLimits {
         let mut found = Hits::new();
         for file in at.judged_tables() {
             let Some(sketch) = at.sketches.get(&file.entry.path) else { continue };
-            let points = self.points(at, (file, sketch), spike);
+            let points = self.outliers(at, (file, sketch), spike);
             let info = rule.severity.at_most(Severity::Info);
             let hit = |p: &OutlyingPoint| {
                 let is_alone = p.standing == PointStanding::Alone;
@@ -129,12 +129,12 @@ impl OutlierLimits {
             point.by == OutlierComparison::References && point.factor() < limits.warns
         };
         self.curves.is_some_and(|limits| {
-            points.len() < limits.outliers && points.iter().all(|point| is_near(point, limits))
+            points.len() < limits.points && points.iter().all(|point| is_near(point, limits))
         })
     }
 
     /// Returns the outliers of a table: its spikes if `spike` is true, otherwise its drops.
-    fn points(
+    fn outliers(
         &self,
         at: &CrossContext<'_>,
         table: SketchedTable<'_>,
