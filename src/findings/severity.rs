@@ -75,3 +75,19 @@ impl Confidence {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ValueEnum;
+
+    #[test]
+    fn reports_and_json_use_the_same_names() {
+        for severity in [Severity::Error, Severity::Warning, Severity::Info] {
+            assert_eq!(serde_json::to_value(severity).unwrap(), severity.into_str());
+        }
+        for confidence in Confidence::value_variants() {
+            assert_eq!(serde_json::to_value(confidence).unwrap(), confidence.into_str());
+        }
+    }
+}

@@ -129,3 +129,20 @@ impl Source {
         matches!(self, Self::Estimated | Self::Sol)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planner::cases::Phase;
+
+    #[test]
+    fn reports_and_json_use_the_same_names() {
+        use Source::{Empirical, Estimated, Mixed, Silicon, Sol, Unknown};
+        for source in [Silicon, Mixed, Empirical, Estimated, Sol, Unknown] {
+            assert_eq!(serde_json::to_value(source).unwrap(), source.into_str());
+        }
+        for phase in [Phase::Prefill, Phase::Decode] {
+            assert_eq!(serde_json::to_value(phase).unwrap(), phase.into_str());
+        }
+    }
+}
