@@ -90,9 +90,8 @@ impl TableScores {
         DeviatingPoints { count_deviating: spiked, scored: self.curve.slow(slice) }
     }
 
-    /// Counts the points of a slice that deviate by a factor of at least `least` after division by another table's
-    /// latencies. The number of compared points is an estimate: the number of the slice's points, multiplied by the
-    /// share of the slice's sampled segments that the other table has.
+    /// Counts the points of a slice that deviate by a factor of at least `least` after division by the latencies of the
+    /// table `other`. The number of compared points, which both tables have, is estimated from a sample of the slice.
     pub(crate) fn count_deviating_from(
         &self,
         other: &KeyLatencies,

@@ -16,7 +16,7 @@ const SEGMENTS: usize = 512;
 const SAMPLE: usize = 8_192;
 
 /// A series is kept if its latency is at least the timer's floor divided by this number. The limit is below the floor,
-/// since a series that is too fast should take longer.
+/// so that series that were measured as too fast are also kept.
 const SHORTER: f64 = 3.0;
 
 /// A key, and the table's latency at that key. A missing neighbour has 0 ms.
