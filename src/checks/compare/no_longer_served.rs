@@ -63,8 +63,8 @@ struct Loss<'a> {
 }
 
 impl<'a> Loss<'a> {
-    /// Returns the losses by system, backend and table. A system without any remaining table is left out, since the
-    /// rule `data-deleted` reports it.
+    /// Returns the losses of all tables, by system, backend and table name. A system without any remaining table is
+    /// left out, since the rule `data-deleted` reports it.
     fn all(at: &ChangeContext<'a>) -> BTreeMap<(&'a str, &'a str, &'a str), Self> {
         let tables = &at.head.catalog.tables;
         let systems: BTreeSet<&str> = tables.iter().map(|t| t.place.system.as_str()).collect();

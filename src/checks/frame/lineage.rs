@@ -34,7 +34,7 @@ struct TableFindings {
 
 /// The result of judging a table in all states.
 pub(super) struct JudgedLineage {
-    /// The table's sketch by state; `None` if the state has no such table, or it cannot be read.
+    /// The table's sketch by state; `None` if the state has no such table, or if the table cannot be read.
     pub sketches: Vec<Option<Arc<Sketch>>>,
     /// The findings on the table, by state.
     pub findings: Vec<Vec<Finding>>,

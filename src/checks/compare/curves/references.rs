@@ -37,8 +37,8 @@ impl Kinship {
 pub(crate) struct CurveReference {
     pub path: String,
     pub latencies: Arc<KeyLatencies>,
-    /// For each slice of the table, the median logarithm of the table's latency divided by the reference's latency at
-    /// the same key; NaN for a slice without common points.
+    /// For each slice of the compared table, the median logarithm of the slice's latency divided by the reference's
+    /// latency at the same key; NaN for a slice without common points.
     pub levels: Vec<f64>,
 }
 

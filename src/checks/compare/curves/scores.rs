@@ -18,7 +18,7 @@ use crate::database::catalog::TableFile;
 /// The minimum number of deviating points that a thread scores as one unit of work.
 const BENDS: usize = 512;
 
-/// The results of the comparison of the judged tables' series with other tables of the same name.
+/// How far the series of the judged tables deviate from the series of other tables of the same name.
 #[derive(Default)]
 pub struct CurveScores {
     /// The latencies and references of all tables, by path.
@@ -49,7 +49,7 @@ pub(crate) struct TableScores {
     pub rougher: Vec<Roughness>,
 }
 
-/// The number of a slice's points that were scored, and the number of these that deviate from their neighbours.
+/// How many points of a slice were compared with their neighbours, and how many of these points deviate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct DeviatingPoints {
     /// The number of points that deviate.
