@@ -57,7 +57,7 @@ pub enum Input {
     Changes,
     /// The step times that the planner predicts before and after a pull request.
     Predictions,
-    /// The errors that the head would have under the facts of the base.
+    /// The errors that appear only if the head is judged with facts of the base, such as a system's YAML.
     Excused,
     /// The columns device, framework and version, which state the origin of a row.
     Origin,

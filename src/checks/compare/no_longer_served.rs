@@ -27,13 +27,14 @@ const NAMED: usize = 3;
 /// The maximum number of slices that the evidence lists.
 const LISTED: usize = 20;
 
-/// Limits for lost points inside sweeps. A loss below these limits is only an info.
+/// Limits for points inside sweeps that are no longer served. Losses below the limits are only an info, since the
+/// planner interpolates there.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "LostKeys")]
 pub struct NoLongerServed {
-    /// A slice is reported only if it loses at least this many points inside its sweeps. Its interpolation counts as
-    /// wrong only if the interpolated latencies differ from at least this many lost ones.
+    /// A slice is reported only if at least this many points inside its sweeps are no longer served. Interpolation
+    /// counts as wrong only if it differs from the lost latencies at this many points or more.
     keys: u64,
 }
 
@@ -51,7 +52,7 @@ impl Judge for NoLongerServed {
     }
 }
 
-/// The losses of one table of a backend on a system, over all versions.
+/// The keys and measurements of one table that are no longer served, over all versions of the table.
 #[derive(Default)]
 struct Loss<'a> {
     /// The changed tables that lose keys or measurements.
@@ -62,8 +63,8 @@ struct Loss<'a> {
 }
 
 impl<'a> Loss<'a> {
-    /// Returns the losses by system, backend and table. A system without any remaining table is left out, since the
-    /// rule `data-deleted` reports it.
+    /// Returns the losses of all tables, by system, backend and table name. A system without any remaining table is
+    /// left out, since the rule `data-deleted` reports it.
     fn all(at: &ChangeContext<'a>) -> BTreeMap<(&'a str, &'a str, &'a str), Self> {
         let tables = &at.head.catalog.tables;
         let systems: BTreeSet<&str> = tables.iter().map(|t| t.place.system.as_str()).collect();
@@ -145,7 +146,8 @@ impl<'a> Loss<'a> {
         named.collect()
     }
 
-    /// Counts the keys that are still served but lose a measurement, by column.
+    /// Returns for each measured column the number of keys that are still served but lost their measurement in the
+    /// column.
     fn unmeasured(&self) -> BTreeMap<&str, u64> {
         let mut unmeasured = BTreeMap::new();
         for (column, keys) in self.changes.iter().flat_map(|(_, served)| &served.unmeasured) {

@@ -49,7 +49,7 @@ pub struct NoiseLimits {
     roughness: f64,
     /// At least this many other tables must show that the slice is rough.
     references: usize,
-    /// Limits for zigzags of a slice, which need no other table.
+    /// Limits for zigzags in a slice, which are found without a comparison with other tables.
     zigzag: ZigzagLimits,
 }
 
@@ -128,7 +128,7 @@ impl Judge for NoiseLimits {
 /// The points of a slice along an axis, compared with the line between their neighbours.
 struct Zigzag<'a> {
     axis: &'a str,
-    /// The row of one point of the slice, whose key names the slice.
+    /// The index of a row of the slice. The row's key names the slice in messages.
     row: usize,
     /// The number of points with two neighbours.
     points: usize,

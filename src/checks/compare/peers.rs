@@ -42,7 +42,7 @@ pub struct Peers<'a> {
     pub files: &'a [&'a TableFile],
     /// The readable tables in the catalog's order.
     pub tables: Vec<SketchedTable<'a>>,
-    /// The numbers of each readable table's system, backend and version; `numbers` contains the number of each name.
+    /// For each readable table, the numbers of its system, backend and version, as assigned in `numbers`.
     places: Vec<[usize; 3]>,
     /// A different number for each name of a system, backend or version. Numbers are faster to compare than names.
     numbers: HashMap<&'a str, usize>,

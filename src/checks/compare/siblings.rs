@@ -35,8 +35,8 @@ pub struct SiblingBand {
     /// A slice is slow compared with the same version on other systems if the ratio is above this limit. The ratio is
     /// first divided by the speed ratio of the two machines, which is measured with other backends.
     systems: f64,
-    /// A slice is reported only if its ratio to the other backends is more than this many times the same ratio on other
-    /// systems. Otherwise the backend is slow on every system.
+    /// A slice is reported only if its ratio to the other backends is more than this many times the ratio of the same
+    /// slice on other systems. Otherwise the backend is slow on every system.
     recurs: f64,
     /// Values of `kernel_source` that do not state which kernel ran.
     unnamed: Vec<String>,
@@ -45,8 +45,8 @@ pub struct SiblingBand {
     families: Vec<Vec<String>>,
 }
 
-/// The latency ratios of a slice by the name of the reference. The name is that of another backend, that of the slice's
-/// own backend for its other versions, or [`NEARBY`] for other systems.
+/// The latency ratios of a slice, by the name of the reference: the name of another backend, the name of the slice's
+/// own backend (for its other versions), or [`NEARBY`] (for other systems).
 type RatiosByReference<'a> = BTreeMap<&'a str, f64>;
 
 impl Judge for SiblingBand {
@@ -190,7 +190,7 @@ impl SiblingBand {
         all.into_iter().map(|(slice, mut ratios)| (slice, upper_median(&mut ratios))).collect()
     }
 
-    /// Returns how many times larger a slice's ratio to the other backends is than the same ratio on other systems.
+    /// Returns how many times larger a slice's ratio to the other backends is on its own system than on other systems.
     /// Systems of the same generation are used if any can be compared, otherwise systems of other generations. `None`
     /// if no system can be compared.
     fn over_elsewhere(
@@ -207,9 +207,9 @@ impl SiblingBand {
         over(&near).or_else(|| over(&far))
     }
 
-    /// Returns how many times larger a slice's ratio to the other backends is than the same ratio on the systems of the
-    /// tables `kin`, which are of the same backend. The result is the median over these systems; `None` if no system
-    /// can be compared.
+    /// Returns how many times larger a slice's ratio to the other backends is on its own system than on the systems of
+    /// the tables `kin`, which are of the same backend. The result is the median over these systems; `None` if no
+    /// system can be compared.
     fn over_kin(
         &self,
         at: &CrossContext<'_>,

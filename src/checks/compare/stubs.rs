@@ -110,9 +110,9 @@ impl StubSize {
         Some(finding)
     }
 
-    /// Returns true if a similar table also has few keys compared with other tables. Then machines of this kind are
-    /// measured with a small plan, and the table is not a stub. `near` marks the similar tables and `others` the other
-    /// tables, with one flag per readable table.
+    /// Returns true if a similar table, such as another version, also has few keys compared with other tables. Then few
+    /// keys are intended, and the table is not a stub. `near` marks the similar tables and `others` the other tables,
+    /// with one flag per readable table.
     fn is_small_plan(&self, at: &CrossContext<'_>, near: &[bool], others: &[bool]) -> bool {
         if !near.contains(&true) {
             return false;

@@ -286,7 +286,7 @@ fn is_after_oldest(version: &str, versions: &BTreeSet<&str>) -> bool {
     Version::from_str(version).is_ok_and(|v| oldest.is_some_and(|oldest| v > oldest))
 }
 
-/// The scope of a need's formula: a machine, a backend, and the tables that are served.
+/// The values that an expression over table names can read: the system, the backend, and whether a table is served.
 struct ServingBackend<'a> {
     system: Option<&'a System>,
     backend: &'a str,

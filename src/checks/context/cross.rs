@@ -54,7 +54,7 @@ pub trait Reread: Sync {
     fn over_bound(&self, file: &TableFile) -> BTreeMap<Slice, f64>;
 }
 
-/// The tables and systems that a pull request changes. Rules on the base and rules on the head read the same value.
+/// The tables and systems that a pull request changes, for rules on the base and rules on the head.
 #[derive(Debug, Default)]
 pub struct History {
     /// Names of the systems of which the pull request changes a table or the support matrix.

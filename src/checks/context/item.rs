@@ -104,8 +104,8 @@ pub struct FoundTable {
 pub struct FactsContext<'a> {
     /// The file.
     pub entry: &'a Entry,
-    /// True for a source file of the loader. If its code is rewritten, a list of facts may be missing, which is not an
-    /// error.
+    /// True for a source file of the loader. After a rewrite of the loader's code, facts may no longer be found in it,
+    /// which is not an error.
     pub is_code: bool,
     /// The reasons why the file cannot be read.
     pub faults: Vec<String>,
@@ -129,8 +129,8 @@ pub(crate) struct ChangeContext<'a> {
     pub head: State<'a>,
     /// The difference between the two states.
     pub diff: &'a Diff,
-    /// Errors that the head would have under the facts of the base. They are on rows that the pull request adds or
-    /// changes, and are absent only because the pull request changes these facts, too.
+    /// Errors on added or changed rows that the pull request excuses by changing facts, such as a system's YAML. They
+    /// appear only if the head is judged with the facts of the base.
     pub excused: &'a [Finding],
     /// The specs of tables and systems.
     pub specs: &'a Specs,

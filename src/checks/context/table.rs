@@ -197,7 +197,7 @@ impl<'a> RowContext<'a> {
         self.at.keys
     }
 
-    /// Returns true if no two rows are known to have the same key.
+    /// Returns true if it is known that all rows have different keys.
     pub(crate) fn has_distinct_keys(&self) -> bool {
         self.record.loaded(self.spec);
         self.at.derived.has_distinct_keys.get() == Some(&true)
@@ -294,9 +294,9 @@ impl<'a> RowContext<'a> {
         hit.into_iter().collect()
     }
 
-    /// Creates a warning about something that this program does not know, such as a new column. `what` names it in the
-    /// same words for every file, so that the warnings of several files can be merged. `says` is a sentence up to the
-    /// word "is", and this function adds that the thing is not known.
+    /// Creates a warning about something that this program does not know, such as a new column. The message is `says`,
+    /// a sentence that ends with "is", and "not known to perfdb-gate". `what` names the unknown thing in the same words
+    /// for every file, so that the warnings of several files can be merged.
     pub(crate) fn novelty(&self, what: &str, says: &str) -> Finding {
         let message = format!("{says} {}", self.specs.shipped.not_known());
         self.finding_as(self.rule.severity.at_most(Severity::Warning), message).unknown(what)

@@ -15,8 +15,8 @@ use crate::findings::{
     unknown_of,
 };
 
-/// The results of a run, collected from one group of tables after the other. At the end of the run, rules on whole
-/// states read them.
+/// The results of a run, which are collected from one group of tables after the other. Rules that judge a whole state
+/// use the results at the end of the run.
 #[derive(Default)]
 pub(super) struct RunResults<'a> {
     /// The findings and sketches of the tables, by state.
@@ -129,8 +129,8 @@ impl<'a> JudgeRun<'a> {
     }
 }
 
-/// Decides which findings of the head are new and which findings of the base are repaired. Keeps the decision on
-/// findings that were compared row by row. Drops inherited findings on unchanged tables.
+/// Marks which findings of the head are new, and collects the findings of the base that are repaired. Findings that
+/// were already compared row by row keep their mark. Findings that the base also has are dropped on unchanged tables.
 fn settle(
     judgement: &mut Judgement,
     base: Vec<Finding>,

@@ -36,8 +36,8 @@ pub(crate) struct Judgement {
     pub rows: u64,
     /// Sorted paths of the judged tables that are in git-LFS and were not fetched.
     pub in_lfs: Vec<String>,
-    /// Errors that the head would have under the facts of the base. They are on added or changed rows, and are absent
-    /// only because the pull request changes these facts, too.
+    /// Errors on added or changed rows that the pull request excuses by changing facts, such as a system's YAML. They
+    /// appear only if the head is judged with the facts of the base.
     pub excused_state: Vec<Finding>,
     /// The ids of the rules that examined the rows of each changed table, by the table's path.
     pub examined: BTreeMap<String, BTreeSet<String>>,
@@ -82,7 +82,8 @@ impl<'a> JudgeRun<'a> {
         self.head > 0
     }
 
-    /// Returns the index in `states` of the head under the facts of the base; `None` if excused errors are not judged.
+    /// Returns the index in `states` of the head that is judged with the facts of the base; `None` if `states` lacks
+    /// it.
     pub(crate) fn excused(&self) -> Option<usize> {
         (self.states.len() > self.head + 1).then_some(self.head + 1)
     }

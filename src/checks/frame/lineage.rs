@@ -26,7 +26,7 @@ use crate::findings::{
 /// The findings on one table, except those of rules that compare tables with each other.
 struct TableFindings {
     by_state: Vec<Vec<Finding>>,
-    /// Errors that the head would have under the facts of the base. Changed facts excuse them.
+    /// Errors that appear only if the head is judged with facts of the base, such as a system's YAML.
     excused: Vec<Finding>,
     /// Ids of the rules that read columns of the table; empty if there is no base.
     examined: Vec<String>,
@@ -34,7 +34,7 @@ struct TableFindings {
 
 /// The result of judging a table in all states.
 pub(super) struct JudgedLineage {
-    /// The table's sketch by state; `None` if the state has no such table, or it cannot be read.
+    /// The table's sketch by state; `None` if the state has no such table, or if the table cannot be read.
     pub sketches: Vec<Option<Arc<Sketch>>>,
     /// The findings on the table, by state.
     pub findings: Vec<Vec<Finding>>,
@@ -46,7 +46,7 @@ pub(super) struct JudgedLineage {
     pub is_mostly_changed: bool,
     /// True if the table should have been judged but is in git-LFS and was not fetched.
     pub is_in_lfs: bool,
-    /// Errors that the head would have under the facts of the base. Changed facts excuse them.
+    /// Errors that appear only if the head is judged with facts of the base, such as a system's YAML.
     pub excused: Vec<Finding>,
     /// Ids of the rules that read rows of the table.
     pub examined: Vec<String>,
@@ -184,8 +184,8 @@ impl<'a> JudgeRun<'a> {
         (sides, side_of_state)
     }
 
-    /// Returns the index in `sides` of the head's table under the facts of the base. It is `head` if no fact about the
-    /// table changed, and `None` if the head lacks the table.
+    /// Returns the index in `sides` of the head's table with the facts of the base, which is added if these facts
+    /// changed. Otherwise returns `head`; `None` if the head lacks the table.
     fn excused_side(
         &self,
         state: State<'a>,
@@ -204,7 +204,7 @@ impl<'a> JudgeRun<'a> {
         Some(sides.len() - 1)
     }
 
-    /// Returns true if one sketch of the table is right for all states, because neither the table's bytes nor the facts
+    /// Returns true if all states have the same sketch of the table, because neither the table's bytes nor the facts
     /// that the sketch depends on changed.
     fn is_alike(&self, lineage: &Lineage<'_>) -> bool {
         let [Some(before), Some(after), ..] = lineage.sides[..] else { return true };
@@ -277,8 +277,8 @@ impl<'a> JudgeRun<'a> {
         Ok(Some(Arc::new(sketch)))
     }
 
-    /// Applies rules to one table in each of the states `at`. `excused` is the head's table under the facts of the
-    /// base; `None` if the table's bytes or the facts about it did not change.
+    /// Returns the findings of rules on one table. `at` is the table in each state. `excused` is the head's table with
+    /// the facts of the base; `None` if the table's bytes or these facts did not change.
     fn table_findings(
         &self,
         rules: &[Arc<Rule>],

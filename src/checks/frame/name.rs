@@ -47,7 +47,7 @@ impl StateResults<'_> {
 pub(super) struct GroupResult<'a> {
     /// The findings and sketches of the tables, by state.
     pub kept: Vec<StateResults<'a>>,
-    /// Errors that the head would have under the facts of the base. Changed facts excuse them.
+    /// Errors that appear only if the head is judged with facts of the base, such as a system's YAML.
     pub excused: Vec<Finding>,
 }
 

@@ -22,9 +22,8 @@ pub(crate) struct StateScope<'a> {
 }
 
 impl<'a> StateScope<'a> {
-    /// Creates the scope of a state. All rules judge a selected table if its bytes or its sidecar changed.
-    /// `is_known_otherwise` returns true for other tables that all rules judge, such as tables about which a fact
-    /// changed.
+    /// Creates the scope of a state. All rules judge a selected table if its bytes or its sidecar changed, or if
+    /// `is_known_otherwise` returns true for it, such as for a table about which a fact changed.
     pub(crate) fn new(
         state: State<'a>,
         selected: &'a Selected,

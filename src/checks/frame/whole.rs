@@ -126,7 +126,8 @@ impl<'a> JudgeRun<'a> {
         files
     }
 
-    /// Returns true if a file changed in the directory or in a directory from which it takes tables.
+    /// Returns true if a file changed in a version directory, or in another directory from which the version takes
+    /// tables.
     fn touched(&self, number: usize, dir: &VersionDir) -> bool {
         let judged = &self.states[number];
         let parent = dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);

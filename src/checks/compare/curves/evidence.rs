@@ -16,8 +16,8 @@ use crate::checks::compare::series::{
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct ReferenceEvidence {
     /// The logarithm of the factor by which the point is slower than its neighbours, after division by a reference's
-    /// latencies; negative if the point is faster. The smallest deviation over the groups of references counts. It is 0
-    /// if it is too small, or if the point deviates in the opposite direction in its own table.
+    /// latencies; negative if the point is faster. The smallest deviation over the groups of references counts. The
+    /// score is 0 if a group does not confirm the deviation.
     pub score: f64,
     /// Number of independent groups of references that have the point.
     pub groups: usize,
@@ -56,11 +56,11 @@ impl<'a> ComparedDeviation<'a> {
 
 /// Returns how far groups of references confirm that a point deviates from its neighbours.
 ///
-/// All latencies are divided by the reference's latencies at the same keys. The point's ratio is then compared with
-/// three ratios: that of the neighbour before, that of the neighbour after, and the median ratio of all neighbours. The
-/// smallest of the three deviations counts, as a logarithm. It is 0 if two have different signs or one is below the
-/// rule's limit. Of several axes, the smallest deviation counts. A group's deviation is the median over its references,
-/// and the score is the smallest deviation over the groups.
+/// All latencies are divided by a reference's latencies at the same keys. Along each axis, the point's ratio is
+/// compared with three ratios: that of the neighbour before, that of the neighbour after, and the median ratio of all
+/// neighbours. The deviation from a reference is the smallest of these differences over all axes, as a logarithm. It is
+/// 0 if two differences have different signs or if one is too small. A group's deviation is the median over its
+/// references, and the score is the smallest deviation over the groups.
 ///
 /// A step of the kernel that the references also have cancels. A range of sizes for which another kernel is chosen is
 /// not a deviation either, because at the edge of the range one of the neighbours is in the same range.
@@ -71,7 +71,7 @@ pub(crate) fn evidence(
     by_groups(groups, 0.0, |reference| by_reference(bent, &reference.latencies))
 }
 
-/// Returns as the score the deviation nearest to 0 over the groups of references, with the number of groups.
+/// Returns the smallest deviation over the groups of references as the score, and the number of compared groups.
 /// `by_reference` returns the deviation from one reference. The search ends once the score is at most `least`, since
 /// further groups can only make the score smaller.
 pub(super) fn by_groups(
@@ -92,8 +92,9 @@ pub(super) fn by_groups(
     found
 }
 
-/// Returns the median of the deviations from a group's references; `None` if no reference has the point. A group has at
-/// most three references, so the median is 0 once two deviations are 0.
+/// Returns the median of the deviations from a group's references; `None` if no reference has the point. The search
+/// ends once two deviations are 0. A group has at most three references, so the median is then 0, whatever the third
+/// deviation is.
 fn by_group(
     group: &[CurveReference],
     by_reference: impl Fn(&CurveReference) -> Option<f64>,

@@ -39,8 +39,8 @@ pub(crate) fn is_outlier_in(
         && stands_out(windows(point, around, other), spike, least)
 }
 
-/// Returns how far another table's references confirm that the same point deviates in the other table. `None` if the
-/// point does not deviate there in the same direction, or has the same latency in both tables.
+/// Returns how far the references `groups` of the table `other` confirm that a point deviates in `other`, too. `None`
+/// if the point has the same latency in both tables, or if the point does not deviate in `other` in the same direction.
 pub(crate) fn evidence_in<'g>(
     other: &KeyLatencies,
     groups: impl FnOnce() -> &'g ReferenceGroups,

@@ -7,7 +7,8 @@ use crate::checks::compare::peers::{Kinship, Peers};
 use crate::checks::compare::series::KeyLatencies;
 use crate::checks::compare::sketch::{Sketch, SketchedTable};
 
-/// The logarithm of the minimum factor (1.3) by which a series must deviate from its slice to be kept.
+/// The logarithm of the minimum factor (1.3) by which a series must deviate from its slice. Series with smaller
+/// deviations get no score.
 pub(crate) const KEPT: f64 = 0.262;
 
 /// The maximum number of common points that are compared to decide whether two tables are the same measurement.
@@ -19,14 +20,14 @@ pub(crate) const SAME: f64 = 1e-6;
 /// The relative tolerance when a ratio is compared with a limit. Comparisons with and without logarithms are rounded
 /// differently.
 pub(crate) const ROUNDING: f64 = 1e-9;
-/// The maximum number of tables of one kinship that are tried as references. Many are tried, because copies of the same
-/// measurement are skipped. On the public database, the limit does not change the report.
+/// The maximum number of tables that are tried as references, for each kinship, such as other versions or other
+/// systems. Many are tried, because copies of the same measurement are skipped.
 const MOST_REFERENCES: usize = 64;
 /// The maximum share of common keys with equal latencies. If more are equal, the two tables are one measurement.
 const SAME_SHARE: f64 = 0.3;
 
 impl Kinship {
-    /// Returns the maximum number of references of this kinship.
+    /// Returns the maximum number of tables of this kinship that are used as references.
     fn most(self) -> usize {
         if self == Self::Name { 2 } else { 3 }
     }
@@ -36,12 +37,12 @@ impl Kinship {
 pub(crate) struct CurveReference {
     pub path: String,
     pub latencies: Arc<KeyLatencies>,
-    /// For each slice of the table, the median logarithm of the table's latency divided by the reference's latency at
-    /// the same key; NaN for a slice without common points.
+    /// For each slice of the compared table, the median logarithm of the slice's latency divided by the reference's
+    /// latency at the same key; NaN for a slice without common points.
     pub levels: Vec<f64>,
 }
 
-/// The references of a table, grouped by kinship. Groups are independent of each other.
+/// The references of a table in independent groups: one group per kinship, such as other versions or other systems.
 pub(crate) type ReferenceGroups = Vec<(Kinship, Vec<CurveReference>)>;
 
 /// Returns the references of a table, grouped by kinship. References have the same name as the table. Each group

@@ -18,7 +18,7 @@ use crate::database::catalog::TableFile;
 /// The minimum number of deviating points that a thread scores as one unit of work.
 const BENDS: usize = 512;
 
-/// The results of the comparison of the judged tables' series with other tables of the same name.
+/// How far the series of the judged tables deviate from the series of other tables of the same name.
 #[derive(Default)]
 pub struct CurveScores {
     /// The latencies and references of all tables, by path.
@@ -49,7 +49,7 @@ pub(crate) struct TableScores {
     pub rougher: Vec<Roughness>,
 }
 
-/// The number of a slice's points that were scored, and the number of these that deviate from their neighbours.
+/// How many points of a slice were compared with their neighbours, and how many of these points deviate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct DeviatingPoints {
     /// The number of points that deviate.
@@ -90,9 +90,8 @@ impl TableScores {
         DeviatingPoints { count_deviating: spiked, scored: self.curve.slow(slice) }
     }
 
-    /// Counts the points of a slice that deviate by a factor of at least `least` after division by another table's
-    /// latencies. The number of compared points is an estimate: the number of the slice's points, multiplied by the
-    /// share of the slice's sampled segments that the other table has.
+    /// Counts the points of a slice that deviate by a factor of at least `least` after division by the latencies of the
+    /// table `other`. The number of compared points, which both tables have, is estimated from a sample of the slice.
     pub(crate) fn count_deviating_from(
         &self,
         other: &KeyLatencies,

@@ -11,7 +11,7 @@ use crate::checks::compare::series::{
     KeyLatencies, KeyPoint, SeriesSamplePoints, TableCurve, smaller_deviation,
 };
 
-/// The limit below which a slice's median roughness, the logarithm of a factor, counts as smooth.
+/// A slice counts as smooth if its median roughness, as the logarithm of a factor, is below this limit.
 const SMOOTH: f64 = 0.04;
 /// The minimum number of segments of five points that are needed to compute a slice's roughness along an axis.
 const SEGMENTS: usize = 20;
@@ -34,9 +34,9 @@ pub(crate) struct SeriesScore {
 pub(crate) struct Roughness {
     /// The slice's index in the sketch.
     pub slice: u32,
-    /// The median distance of a segment's middle point from the mean of its two neighbours, as the logarithm of a
-    /// factor. Latencies are divided by those of the reference that makes this median smallest. If the distance from
-    /// the mean of the segment's two outer points has a smaller median, this median is used instead.
+    /// The median roughness of the slice's segments of five points, as the logarithm of a factor. A segment's roughness
+    /// is the distance of its middle point from the mean of the two neighbours, or of the two outer points if the
+    /// median is then smaller. Latencies are divided by those of the reference with the smallest median.
     pub median: f64,
     /// Number of references that have enough of the slice's segments.
     pub references: usize,
@@ -64,9 +64,10 @@ fn off_by_reference(shape: &SeriesSamplePoints, reference: &CurveReference) -> O
     off_as_a_whole(&shape.points, *level, reference)
 }
 
-/// Returns the smallest deviation of the points' ratios to the reference from `level`, the slice's median ratio, as a
-/// logarithm. Returns 0 if a point deviates by less than [`KEPT`], or if two points deviate in different directions.
-/// `None` if the reference lacks a point.
+/// Returns the smallest deviation of the points of a series from their slice, as a logarithm. A point's deviation is
+/// the logarithm of its ratio to the reference, minus `level`, the median of this logarithm in the slice. Returns 0 if
+/// a point deviates by less than [`KEPT`], or if two points deviate in different directions. `None` if the reference
+/// lacks a point.
 fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -> Option<f64> {
     let mut least: Option<f64> = None;
     for point in points {
@@ -80,8 +81,8 @@ fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -
     least
 }
 
-/// Returns the smallest roughness of each slice after division by the latencies of a reference. A slice that is smooth
-/// with at least one reference is left out.
+/// Returns for each slice the smallest roughness over the references, after division by the reference's latencies. A
+/// slice that is smooth with at least one reference is left out.
 pub(super) fn roughness<'k>(
     curve: &TableCurve,
     mut references: impl Iterator<Item = &'k KeyLatencies>,

@@ -47,7 +47,8 @@ pub(crate) struct HoleComparison<'a> {
     /// The references: first the nearest systems, then other versions.
     pub references: Vec<KeyReference<'a>>,
     /// The sampled keys that at least half of the reference systems have, or at least half of the other versions. Keys
-    /// whose hash is above the end of a sketch are left out, since the sketch cannot show that they are missing.
+    /// whose hash is outside the range of a table's sample are left out, since the sample cannot show that they are
+    /// missing.
     pub keys: Vec<ReferenceKey<'a>>,
     /// The share of the tables' keys that the samples contain; 1 if they contain all keys.
     pub share: f64,
@@ -181,8 +182,8 @@ impl ReferenceKey<'_> {
     }
 }
 
-/// Returns true if the table was measured with another plan of cases than every reference: their sidecars all state a
-/// `case_plan_hash`, and no reference has the table's hash.
+/// Returns true if no reference was measured with the table's plan (list of cases to measure). Plans are compared by
+/// the `case_plan_hash` in the sidecars. Returns false if one of these sidecars lacks the hash.
 fn have_other_plans(at: &CrossContext<'_>, file: &TableFile, references: &[&TableFile]) -> bool {
     let plans = |file: &TableFile| at.sidecar(file).map(TableMeta::plans).unwrap_or_default();
     let own = plans(file);

@@ -12,8 +12,8 @@ use crate::findings::{Explained, Explanation};
 use crate::specs::NEAREST;
 use crate::specs::system::System;
 
-/// Marks the missing keys that a failure in the collector's log or a declared limit of the system explains. Returns the
-/// explanations that explain at least `least` sampled keys each.
+/// Marks the missing keys that have a known reason: a failure in the collector's log, or a declared limit of the
+/// system. Returns the reasons of at least `least` sampled keys each.
 pub(crate) fn explain(
     comparison: &HoleComparison<'_>,
     grid: &mut KeyGrid,
@@ -68,7 +68,8 @@ fn explain_by_failures(
     by_error
 }
 
-/// Missing keys as a table with one row per key, for the evaluation of a declared limit's condition.
+/// Missing keys in the form of a table with one row per key. The condition of a declared limit is evaluated on these
+/// rows.
 struct UnservedKeys<'a> {
     comparison: &'a HoleComparison<'a>,
     grid: &'a KeyGrid,
@@ -101,8 +102,8 @@ impl UnservedKeys<'_> {
         }
     }
 
-    /// Returns for each missing key whether the table serves a suitable key with the same names and shape. `fits`
-    /// decides whether a served key is suitable; it takes the index of the served key and the index of the missing key.
+    /// Returns for each missing key whether the table serves a key with the same names and shape for which `fits`
+    /// returns true. `fits` takes the index of the served key and the index of the missing key.
     fn is_served(&self, fits: impl Fn(usize, usize) -> bool) -> Value<'_> {
         let shapes = self.grid.points.slices(&[PartRole::Name, PartRole::Shape]);
         let served: Vec<usize> = self.grid.in_state(KeyState::Served).collect();
@@ -111,7 +112,7 @@ impl UnservedKeys<'_> {
         Value::Bool(Vals::Rows(self.keys.iter().map(is_served).collect()))
     }
 
-    /// Returns for each missing key a share: of all keys with the same names, the share that the table does not serve.
+    /// Returns one share for each missing key: the share of the keys with the same names that the table does not serve.
     fn missing_share(&self) -> Vec<f64> {
         let names = self.grid.points.slices(&[PartRole::Name]);
         let mut counts: BTreeMap<u32, (f64, f64)> = BTreeMap::new();

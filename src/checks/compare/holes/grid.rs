@@ -23,7 +23,7 @@ pub(crate) struct KeyGrid {
     pub states: Vec<KeyState>,
 }
 
-/// Conditions on keys: the index of a key part, and the codes of the values that it may have.
+/// Conditions that a key must meet: for each restricted key part, by its index, the codes of the allowed values.
 pub(crate) type Conditions = BTreeMap<usize, BTreeSet<u32>>;
 
 impl KeyGrid {

@@ -24,22 +24,22 @@ pub(crate) struct Hole {
     /// Examples of the missing keys, in ascending order of their values.
     #[serde(skip)]
     pub examples: Vec<Example>,
-    /// The names of the references that have at least half of the keys.
+    /// The names of the references that have at least half of the missing keys.
     had_by: Vec<String>,
-    /// The number of references that have the keys, as text: `2 of 2 nearest systems and 1 of 3 other versions`.
+    /// The number of references that have at least half of the missing keys, as text: `2 of 2 nearest systems`.
     pub of: String,
     /// The values of the missing keys by key part. Key parts with a single value in all keys are left out.
     values: BTreeMap<String, Vec<Json>>,
-    /// True if the keys may be missing on purpose: they are whole slices that depend on the machine, and only other
-    /// systems have the slices.
+    /// True if the keys may be missing on purpose: they make up a slice that depends on the machine, and only other
+    /// systems have this slice.
     #[serde(skip)]
     pub is_choice: bool,
 }
 
 impl Hole {
     /// Describes keys that are missing together. `workload` lists the key parts that do not depend on the machine.
-    /// Returns `None` for sizes between served sizes if no reference of the same version has them: no collector planned
-    /// to measure these sizes, and the planner interpolates.
+    /// Returns `None` if the missing keys are sizes between served sizes, and no reference of the same version has
+    /// them. The planner interpolates between the served sizes.
     pub(crate) fn new(
         comparison: &HoleComparison<'_>,
         grid: &KeyGrid,

@@ -17,12 +17,13 @@ pub(crate) struct ShortLadders {
     /// The axes along which ladders are judged, such as `isl`. Axes whose sizes follow from the models, such as heads,
     /// are not listed.
     axes: Vec<String>,
-    /// Ladders along an axis are judged only if the median group has at least this many sizes.
+    /// Groups are judged along an axis only if the median number of sizes per group is at least this number.
     sizes: f64,
-    /// A ladder is too short if its number of sizes is at most this share of the median.
+    /// A group's ladder is too short if its number of sizes is at most this share of the median number of sizes per
+    /// group.
     short: f64,
-    /// The axes along which the memory's size limits the largest size. Along these axes, a ladder with several sizes is
-    /// short only if it starts at a larger size than the median group.
+    /// The axes along which the GPU's memory limits the largest size. Along these axes, a group with several sizes has
+    /// a short ladder only if its smallest size is above the median of the groups' smallest sizes.
     limited: Vec<String>,
     /// The maximum share of a table's groups that may have a short ladder. If more groups have one, the table was
     /// designed with few sizes, and nothing is reported.

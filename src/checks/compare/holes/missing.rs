@@ -11,11 +11,11 @@ use super::grid::{Conditions, KeyGrid, KeyState};
 use crate::base::group::grouped;
 use crate::database::coverage::PartRole;
 
-/// Keys of one slice that are missing together: the table serves none of the slice's keys with certain values of one
-/// further key part.
+/// Keys of one slice that are missing together: all keys with certain values of another key part, such as the two
+/// largest sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MissingKeys {
-    /// The values that define the slice, and the missing values of the further key part.
+    /// The conditions that the missing keys meet, such as `dtype` fp8 and `isl` 16384 or 65536.
     pub conditions: Conditions,
     /// The missing keys, by index.
     pub missing: Vec<usize>,
@@ -48,8 +48,9 @@ impl KeyGrid {
         found
     }
 
-    /// Returns the partitions of the keys into slices in four steps: the whole table, slices by one key part, slices by
-    /// all names, and slices by all names and shapes.
+    /// Returns the ways to divide the keys into slices, from large to small slices: the whole table as one slice,
+    /// slices with the same value of one key part, slices with the same names, and slices with the same names and
+    /// shapes.
     fn slicings(&self) -> [Vec<Slicing>; 4] {
         let parts = &self.points.parts;
         let by_part = |part| Slicing { parts: vec![part], slices: parts[part].codes.clone() };
@@ -77,8 +78,8 @@ impl KeyGrid {
         (largest.missing.len() >= least).then_some(largest)
     }
 
-    /// Finds the slice with the most keys in `left` whose value of the key part `along` the table does not serve in
-    /// this slice. Returns these keys; `None` if there are none.
+    /// Collects for each slice the keys in `left` that have a value of the key part `along` with which the table serves
+    /// no key of the slice. Returns the largest of these sets; `None` if all are empty.
     fn missing_along(
         &self,
         slicing: &Slicing,

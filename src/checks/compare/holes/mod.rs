@@ -58,8 +58,8 @@ pub struct HoleSize {
     /// Key parts that do not depend on the machine. A slice that only other GPU generations have is reported as missing
     /// if such key parts alone define the slice. Otherwise its absence may be a choice for the machine.
     workload: Vec<String>,
-    /// The minimum share of missing keys for an info on scattered missing keys, which do not make up a whole slice or
-    /// size.
+    /// Scattered missing keys, which make up no whole slice or size, are reported as an info only if at least this
+    /// share of the compared keys is missing.
     apart: f64,
     /// Limits for groups of rows with fewer sizes than the other groups of their table.
     ladders: ShortLadders,

@@ -128,7 +128,7 @@ fn points_by_slice(slices: &[Slice], points: &[&OutlyingPoint]) -> Vec<SliceEvid
     counts.into_iter().take(SHOWN).map(evidence).collect()
 }
 
-/// The columns along which the table's time grows.
+/// Returns the columns of the table's sweep, in which a larger value means a longer latency; empty without a spec.
 fn sweep<'a>(at: &CrossContext<'a>, file: &TableFile) -> &'a [String] {
     at.state.specs.tables.get(&file.table).map_or(&[], |spec| &spec.sweep)
 }

@@ -36,8 +36,8 @@ pub struct Outliers<const SPIKE: bool>(OutlierLimits);
 pub(crate) struct OutlierLimits {
     /// A point is an outlier if it differs from every neighbour by at least this factor.
     factor: f64,
-    /// The minimum size of an outlier in relation to noise: the logarithm of its factor must be at least this many
-    /// times the logarithm of the factor by which two reruns differ in 1 % of cases.
+    /// In 1 % of cases, two reruns differ by a certain factor or more. An outlier's factor must be at least this rerun
+    /// factor to the power of `tails`.
     tails: f64,
     /// The minimum latency in ms of an outlier or of its neighbours, whichever is longer. The timer's resolution
     /// explains deviations at shorter latencies.
@@ -53,15 +53,16 @@ pub(crate) struct OutlierLimits {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CurveLimits {
-    /// A point off the line between its neighbours by at least this factor is compared with other tables. If the
-    /// deviation is smaller after division by their latencies, these tables have the same deviation.
+    /// A point that is off the line between its neighbours by at least this factor is compared with other tables. The
+    /// other tables refute the outlier if its deviation is smaller than this factor after division by their latencies.
     bends: f64,
     /// A point is an outlier if it deviates by at least this factor after division by another table's latencies.
     factor: f64,
-    /// The minimum size of an outlier in relation to noise: the logarithm of its factor must be at least this many
-    /// times the logarithm of the factor by which two reruns differ in 1 % of cases.
+    /// In 1 % of cases, two reruns differ by a certain factor or more. An outlier's factor must be at least this rerun
+    /// factor to the power of `tails`.
     tails: f64,
-    /// The limit that replaces `factor` at latencies below `floor_ms`.
+    /// The minimum factor of an outlier at latencies that the timer resolves badly (below `floor_ms`), in place of
+    /// `factor`.
     short: f64,
     /// The minimum latency in ms of an outlier or of its neighbours, whichever is longer. No timer resolves less.
     least_ms: f64,
@@ -82,8 +83,8 @@ struct ShapeLimits {
     /// A series deviates if it differs from its slice by at least this factor, after division by another table's
     /// latencies.
     factor: f64,
-    /// Series that differ from their slice by at least this factor must be few. If there are many, the slice's kernels
-    /// are not the kernels of the other tables, and no series of the slice is reported.
+    /// A slice is judged only if few of its series differ from the slice by at least this factor. If many do, the slice
+    /// runs other kernels than the other tables.
     calm: f64,
     /// The maximum share of a slice's series that may differ from the slice by the factor `calm` or more.
     share: f64,
@@ -251,9 +252,9 @@ impl OutlierLimits {
         })
     }
 
-    /// Returns true for a spike, and for a drop without another explanation. A drop at the end of every axis may be
-    /// correct, since a cache or an idle expert is fast there. If the machine's other tables are as fast as the drop,
-    /// the drop's neighbours are the disturbed points.
+    /// Returns true if an outlier is probably a wrong measurement. This holds for every spike. A drop may be correct at
+    /// the end of every axis, where a cache or an idle expert is fast. A drop is also correct if the machine's other
+    /// tables are as fast.
     fn supported(&self, at: &CrossContext<'_>, file: &TableFile, one: &SketchOutlier) -> bool {
         let Outlier { inner, .. } = one.outlier;
         let at_level =
@@ -261,8 +262,8 @@ impl OutlierLimits {
         one.outlier.spike() || (inner && !at_level())
     }
 
-    /// Returns true if the machine's other tables confirm a fast point: as a ratio, their median latency at the same
-    /// key is nearer to the point's latency than to its neighbours' latency.
+    /// Returns true if the machine's other tables confirm a fast point: their median latency at the same key is nearer
+    /// to the point's latency than to the latency expected from the neighbours, on a logarithmic scale.
     fn at_level_of_peers(
         &self,
         at: &CrossContext<'_>,

@@ -18,7 +18,7 @@ pub(super) enum OutlierComparison {
     Shape,
 }
 
-/// The verdict of other tables on an outlier.
+/// Whether an outlier is in its own table alone or also in other tables.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum PointStanding {
     /// Only the point's own table has the outlier.

@@ -16,10 +16,10 @@ const SEGMENTS: usize = 512;
 const SAMPLE: usize = 8_192;
 
 /// A series is kept if its latency is at least the timer's floor divided by this number. The limit is below the floor,
-/// since a series that is too fast should take longer.
+/// so that series that were measured as too fast are also kept.
 const SHORTER: f64 = 3.0;
 
-/// A key, and the table's latency at that key. A missing neighbour has 0 ms.
+/// A key, and the table's latency at that key. A point that stands for a missing neighbour has a latency of 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KeyPoint {
     /// Hash of the key.

@@ -136,8 +136,8 @@ fn neighbour_latency(time: f64, near: &SeriesPoint, beyond: Option<&SeriesPoint>
 /// Returns a point's latency divided by the latency of its slower neighbour (for a spike) or of its faster neighbour
 /// (for a drop); `None` if the series has fewer than three points.
 ///
-/// At an end of the series, the missing neighbour is predicted by growth in proportion to the size. A neighbour counts
-/// as an outlier itself if it differs from the point beyond it by at least the factor `least`.
+/// At an end of the series, the missing neighbour is predicted by growth in proportion to the size. If a neighbour
+/// differs from the point beyond it by at least the factor `least`, the neighbour is the outlier, and not the point.
 pub(super) fn ratio_over_neighbours(
     points: &[SeriesPoint],
     i: usize,

@@ -21,7 +21,7 @@ pub(crate) const SHAPE_POINTS: usize = 3;
 /// The minimum number of points of a series of which a [`SeriesSample`] is kept.
 const SHAPE_LEAST: usize = 5;
 
-/// The limits of a scan.
+/// The limits with which [`scan`] searches a table for outliers and deviating points.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScanTerms {
     /// A point is an outlier if it differs from its neighbours by at least this factor, up or down. `None` if outliers
@@ -56,7 +56,7 @@ pub(crate) struct SeriesSample {
     pub inner_end: u32,
 }
 
-/// The result of a scan.
+/// The outliers, deviating points, series and segments that [`scan`] found in a table.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     /// The outliers, sorted by row, each with its neighbours along the axes that show it.
@@ -107,8 +107,8 @@ struct SeriesWalk {
     candidates: Vec<ScanCandidate>,
 }
 
-/// Scans a table. `latency` is in ms, one value per row. `loaded` returns true for the rows that the loader reads, and
-/// `sampled` for the rows around which a segment is kept.
+/// Searches the series of a table for outliers and deviating points. `latency` is in ms, one value per row. `loaded`
+/// returns true for the rows that the loader reads, and `sampled` for the rows around which a segment is kept.
 pub(crate) fn scan(
     table: &Table,
     spec: &TableSpec,

@@ -60,7 +60,7 @@ pub struct SketchOutlier {
     pub hash: u64,
     /// The outlier's slice, an index into the sketch's slices.
     pub slice: u32,
-    /// The points around the outlier along each axis that shows it.
+    /// The outlier's neighbours along each axis on which it differs from them.
     pub around: Vec<AxisPoints>,
     /// The outlier's key as names and values; empty except for the outliers with the largest deviation.
     pub key: Vec<(String, Value)>,

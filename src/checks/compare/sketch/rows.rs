@@ -16,8 +16,8 @@ pub(super) struct ReadRows<'a> {
     pub latency: &'a Vals<'a, f64>,
     /// True for each row that the loader reads; `None` if it reads all.
     pub loaded: Option<&'a Vals<'a, bool>>,
-    /// The rank of each row among the rows with the same key; the loader serves the row with the smallest rank. `None`
-    /// if the table's loader does not distinguish kernels.
+    /// The rank of each row. Of several rows with the same key, the loader serves the row with the smallest rank.
+    /// `None` if the loader reads the table's rows without such ranks.
     pub ranks: Option<&'a [u32]>,
 }
 

@@ -28,7 +28,7 @@ pub struct UnitFactors {
     points: usize,
     /// A slice is reported with a warning if it is slower or faster than its references by at least this factor.
     from: f64,
-    /// A slice is certainly in another unit if it differs by a factor between these two, up or down.
+    /// The minimum and the maximum factor, up or down, by which a slice in another unit differs from its references.
     factor: [f64; 2],
     /// The maximum spread of the ratios to a reference: the upper quartile divided by the lower quartile. A change of
     /// the unit cannot explain a larger spread.
@@ -44,8 +44,8 @@ pub struct UnitFactors {
     hours: f64,
 }
 
-/// A margin for a quick test before slices are compared key by key. The test compares the ratio of two
-/// slices' means with [`UnitFactors::from`] / `SCREEN`, since slices of different sizes have different means.
+/// The margin of a quick test by mean latencies, before slices are compared key by key. Its limit is
+/// [`UnitFactors::from`] / `SCREEN`, since slices with other keys have other means.
 const SCREEN: f64 = 5.0;
 
 /// The mean logarithm of each slice's latencies, by table index and slice index. NaN for a slice without latencies; a
