@@ -31,7 +31,7 @@ pub(crate) struct AxisSizes<'k> {
 #[derive(Clone, Copy)]
 pub(crate) struct AxisSize {
     size: f64,
-    /// The hash of this size. The hash of a row's key is a sum, and this hash is one of its terms.
+    /// The hash of this size as a key part. The hash of a whole key is the sum of the hashes of its parts.
     hash: u64,
     /// The rank of the size among the sizes of the axis, from 0.
     pub rank: u32,
@@ -91,7 +91,7 @@ impl<'k> AxisSizes<'k> {
         Self { codes, sizes: bits.iter().zip(ranks(&bits)).map(size).collect() }
     }
 
-    /// Adds these sizes as one column to `combinations`.
+    /// Adds the sizes of all rows to `combinations`, as one more column.
     pub(crate) fn add_to<'c>(&'c self, combinations: &mut Combinations<'c>) {
         combinations.add_codes(&self.codes[..], self.sizes.len());
     }
@@ -114,8 +114,7 @@ fn ranks(numbers: &[u64]) -> Vec<u32> {
 pub(crate) struct Sweep<'k> {
     /// The axes: the name and sizes of each key part that depends on a column of the sweep.
     pub(crate) axes: Vec<(&'k str, AxisSizes<'k>)>,
-    /// A hash of each row's key, kernel and operation. It is the sum of the hashes of all key parts, the kernel and the
-    /// operation.
+    /// For each row, the sum of the hashes of its key parts, its kernel and its operation.
     pub(crate) hashes: Cow<'k, [u64]>,
 }
 

@@ -163,8 +163,9 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The object ids of the files that decide how later runs judge, by path: those below `.perfdb-gate/`, and
-    /// `.gitattributes`, which decides which files are in git-LFS. `None` for a file without an id.
+    /// Returns the git object ids of the files that decide how later runs judge, by path. These are the files below
+    /// `.perfdb-gate/`, and `.gitattributes`, which decides which files are in git-LFS. `None` for a file without an
+    /// id.
     ///
     /// # Errors
     ///
@@ -200,8 +201,8 @@ impl Settings {
         self.min_confidence.is_none_or(|least| confidence.is_none_or(|own| own >= least))
     }
 
-    /// Marks the findings that are waived or excused today. Returns what there is to report about the waivers and
-    /// exceptions themselves, such as expired ones.
+    /// Marks the findings that a waiver or an exception accepts today. Returns messages on waivers and exceptions that
+    /// had no effect, such as expired ones.
     ///
     /// # Errors
     ///
@@ -215,7 +216,7 @@ impl Settings {
     }
 
     /// Applies waivers and the baseline to the findings, and then checks the waivers themselves. `whole` is true if the
-    /// rules of the run judged everything that they apply to. Otherwise no waiver is reported as unused.
+    /// run judged the whole database. If it is false, no waiver is reported as unused.
     ///
     /// # Errors
     ///

@@ -120,8 +120,8 @@ fn positional(error: &clap::Error, command: &Command) -> Option<String> {
     }
 }
 
-/// Returns a hint for an unknown option. The option may be the name of a report format, such as `--json`, or the name
-/// of an argument that is given without an option.
+/// Returns a hint for an unknown option that is the name of a report format, such as `--json`, or of a positional
+/// argument; `None` for any other option.
 fn option_hint(named: &str, command: &Command) -> Option<String> {
     let name = named.trim_start_matches('-');
     if command.get_positionals().any(|arg| arg.get_id() == name) {

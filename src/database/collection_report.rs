@@ -44,7 +44,7 @@ pub struct ReportedTable {
     /// The status of the collection, such as `complete`.
     #[serde(default)]
     pub status: Option<String>,
-    /// The collection runs that measured the table. Each of them measured other rows.
+    /// The collection runs that measured the table. Each run measured a different part of the table's rows.
     #[serde(default, alias = "source_jobs")]
     pub shards: Vec<Shard>,
     /// The number of collection runs that were planned for the table.

@@ -69,7 +69,7 @@ impl Judge for RowCondition {
 }
 
 impl RowCondition {
-    /// Returns true if the rule judges tables of this name.
+    /// Returns true if the rule judges tables with the name `table`.
     fn concerns(&self, table: &str) -> bool {
         let names = [table, table.trim_end_matches("_perf")];
         let is_named = |glob: GlobMatcher| names.iter().any(|name| glob.is_match(name));

@@ -9,12 +9,13 @@ use crate::checks::{ChangeContext, CheckInputs, Found, Input, Judge, RuleHead};
 use crate::database::catalog::{Place, Role};
 use crate::findings::{Finding, Severity};
 
-/// The check for errors that are absent only because a pull request also changes facts.
+/// The check for pull requests that hide an error by changing facts, such as a system's YAML. With the facts of the
+/// base, a rule would report the error.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Excuses {
-    /// Names of rules. A finding on an absent error of these rules is only an info, since there usually is a good
-    /// reason, such as a new model that needs a figure.
+    /// Names of rules. If the hidden error is of one of these rules, the finding is only an info, since there usually
+    /// is a good reason for the changed facts, such as a new model.
     info: Vec<String>,
 }
 
@@ -23,7 +24,7 @@ impl Judge for Excuses {
         CheckInputs::of(&[Input::Changes, Input::Excused])
     }
 
-    /// Returns one finding for each rule and table.
+    /// Returns one finding for each error that changed facts hide.
     fn change(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>) -> Result<Found, ExprError> {
         Ok(at.excused.iter().map(|error| self.finding(rule, at, error)).collect())
     }
@@ -52,8 +53,8 @@ impl Excuses {
     }
 }
 
-/// Returns the paths of the changed files that may be the reason why an error is absent: the YAML of the table's
-/// system, files of facts, and the `reuse.yaml` of the table's directory.
+/// Returns the paths of the changed files that may hide an error: the YAML of the table's system, files of facts, and
+/// the `reuse.yaml` of the table's directory.
 fn facts<'a>(at: &ChangeContext<'a>, error: &Finding) -> Vec<&'a str> {
     let place = error.place.as_ref();
     let system = place.and_then(|place| at.head.catalog.systems.get(&place.system));

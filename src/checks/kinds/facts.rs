@@ -45,8 +45,8 @@ impl Judge for FactsInvalid {
     }
 }
 
-/// Returns the facts that the files of a state contain. Each item is the fact's name, the file's path, and whether the
-/// file is source code. The name of a support matrix is the name of its system. Systems without a YAML are left out.
+/// Lists the files in which a database states facts about itself. Each item is the name of the facts, the path of the
+/// file, and whether the file is source code. A support matrix has the name of its system.
 fn stated<'a>(state: State<'a>) -> impl Iterator<Item = (&'a str, &'a str, bool)> {
     let files = state.facts.files();
     let files = files.map(|file| (file.name.as_str(), file.entry.path.as_str(), file.is_code));

@@ -102,8 +102,8 @@ fn contradictions(rows: &RowContext<'_>, identity: &Identity) -> Result<Vec<Brok
     Ok(found)
 }
 
-/// Returns how far each value may be rounded: half a unit of its last decimal digit. A zero has no digits, so it gets
-/// the smallest result of the other values.
+/// Returns the maximum rounding error of each value: half a unit of its last decimal digit. A zero has no digits, so it
+/// gets the smallest error of the nonzero values.
 fn written_halves(values: &[f64]) -> Vec<f64> {
     let nonzero = values.iter().filter(|value| **value != 0.0 && value.is_finite());
     let least = nonzero.map(|value| half_unit(*value)).fold(f64::INFINITY, f64::min);

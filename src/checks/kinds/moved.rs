@@ -19,8 +19,8 @@ use crate::findings::Finding;
 pub struct MoveLimits {
     /// The minimum factor by which a slice's latencies change, up or down, as a median over the slice's keys.
     factor: f64,
-    /// The minimum number of keys in a slice that change by more than reruns do. For a finding on single latencies, it
-    /// is the minimum number of keys that the slice has.
+    /// The minimum number of keys in a slice whose latencies change by more than reruns do. For a finding on single
+    /// changed latencies, it is the minimum number of keys in the slice.
     keys: u64,
 }
 
@@ -76,7 +76,7 @@ fn shown(said: &[String]) -> String {
     format!("{}{more}", said.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; "))
 }
 
-/// A changed table that has the same place in both states, with the table's sidecar entry in each state.
+/// A changed table whose system, backend and version stay the same, with its sidecar entry before and after the change.
 struct ServedChange<'a> {
     diff: &'a TableDiff,
     served: &'a ServedDiff,
@@ -146,8 +146,8 @@ impl<'a> ServedChange<'a> {
         Some(rule.on_table(self.head, message).rows(keys as usize).parts(&said).about_change())
     }
 
-    /// Returns the notes and the status that the pull request adds to the sidecar, for the message. Such notes do not
-    /// explain why latencies changed.
+    /// Returns a phrase for the message with the notes and the status that the pull request adds to the sidecar; empty
+    /// if it adds none. Notes do not explain why latencies changed.
     fn notes(&self) -> String {
         let Some(after) = self.after else { return String::new() };
         let before: Vec<String> = self.before.into_iter().flat_map(TableMeta::notes).collect();

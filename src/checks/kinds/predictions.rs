@@ -13,8 +13,8 @@ pub(crate) struct LostPredictions;
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MovedPredictions {
-    /// The minimum relative change of a step time that makes its finding a warning. It applies to step times that the
-    /// pull request should not change.
+    /// The finding is a warning if a step time changes by at least this share, such as 0.1 for 10 %, although the pull
+    /// request does not explain the change. Otherwise it is an info.
     pub unexplained: f64,
 }
 

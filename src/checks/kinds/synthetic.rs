@@ -35,12 +35,13 @@ struct DrawnSeries {
     points: usize,
     /// A series counts as drawn only if at least this share of its judged points is on the line.
     share: f64,
-    /// The share of points on the line must be at least this many times the share that chance explains.
+    /// In a drawn series, the share of points on the line must be at least this many times the share that is expected
+    /// by chance.
     chance: f64,
     /// A point is judged only if its rounding error is at most this share of its latency.
     rounding: f64,
-    /// A point is judged only if at most this many rows have its latency. More repetitions come from the steps of a
-    /// timer.
+    /// A point is judged only if at most this many rows have its latency. If more rows have it, the latency is probably
+    /// a step of the timer.
     repeats: usize,
     /// The minimum number of drawn series along one axis.
     series: usize,
@@ -114,7 +115,8 @@ fn runs(rows: usize, least: usize, alike: impl Fn(usize, usize) -> bool) -> Vec<
 /// A table's latencies in ms, with their resolution.
 struct Latencies<'a> {
     values: &'a [f64],
-    /// The resolution in ms: the power of ten of which 90 % of the latencies are multiples; 0 if there is none.
+    /// The resolution in ms. It is a power of ten, and 90 % of the latencies are multiples of it. 0 if the latencies
+    /// have too many decimals.
     step: f64,
 }
 
@@ -237,8 +239,8 @@ impl Latencies<'_> {
         })
     }
 
-    /// Returns the median distance of an axis' points from the line between their neighbours, relative to the point's
-    /// latency.
+    /// Returns the median distance of an axis' points from the line between their neighbours. Each distance is divided
+    /// by the latency of its point.
     fn usual_distance(&self, axis: &AxisSeries) -> f64 {
         let mut distances = Vec::new();
         for (rows, sizes) in axis.spread(SPREAD) {

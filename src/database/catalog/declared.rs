@@ -16,7 +16,8 @@ use crate::specs::system::System;
 /// The name, system, backend and version of a table.
 type TableIdentity = [String; 4];
 
-/// One file of a table. If the file contains rows of several tables, this includes which rows belong to the table.
+/// A file that contains rows of a table. If the file contains rows of several tables, this struct also says which rows
+/// belong to the table.
 struct FileOfTable<'l> {
     identity: TableIdentity,
     table: &'l LayoutTable,
@@ -190,9 +191,9 @@ fn common_folder(parts: &[Part]) -> String {
     common.join("/")
 }
 
-/// Returns the files of a table as catalog entries. Parquet files have one entry each. A single text file that needs no
-/// conversion has one entry. Other text files are assembled into one entry. If `is_shared` is true, another table has
-/// the same first file, so the system, backend and version are added to the path.
+/// Returns the catalog entries of a table's files. Each Parquet file is one entry, and so is a single text file that
+/// needs no conversion. Other text files are assembled into one entry. If `is_shared` is true, another table has the
+/// same first file, so the system, backend and version are added to the entry's path.
 fn entries(
     files: Vec<FileOfTable<'_>>,
     identity: &TableIdentity,

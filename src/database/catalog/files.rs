@@ -88,8 +88,8 @@ pub struct SystemFile {
     /// The reason why the tables in the data directory are not read, for example that the YAML names a hidden folder;
     /// `None` if there is no problem.
     pub unread: Option<String>,
-    /// The values in the system's YAML that the loader, or another program that reads the YAML, rejects or interprets
-    /// differently.
+    /// The values in the system's YAML that the loader rejects, or that the loader and another program read as
+    /// different values.
     pub refused: Vec<MisreadValue>,
 }
 

@@ -22,8 +22,8 @@ impl Links {
     }
 
     /// Returns the index in `roots` of the database into which a symbolic link leads. Returns `None` if the link does
-    /// not lead into a checked database, or if a loader that follows the link would read rows under another system,
-    /// backend or version.
+    /// not lead into a checked database. Also returns `None` if the path of the link states another system, backend or
+    /// version than the path of the linked files.
     pub(crate) fn judged_root(
         &self,
         link: &str,

@@ -12,7 +12,7 @@ use crate::specs::Specs;
 pub(crate) struct Places {
     /// The system's name by the path of its data directory.
     owners: BTreeMap<String, String>,
-    /// The system's name by the path of its data directory and of each folder above that directory. A folder above
+    /// The name of the system for each data directory and for each folder above a data directory. A folder above
     /// several systems has the first name in alphabetical order.
     above: BTreeMap<String, String>,
     /// The data directories and their parent folders.
@@ -39,9 +39,9 @@ impl Places {
         places
     }
 
-    /// Returns the name of the system whose data directory contains the file, and the byte index in `path` of the first
-    /// character after that directory's slash. The innermost data directory counts if several contain the file. `None`
-    /// if there is none.
+    /// Returns the system whose data directory contains the file `path`. The number is the byte index in `path` after
+    /// that directory's slash. If several data directories contain the file, the innermost one counts. `None` if there
+    /// is none.
     pub(super) fn owner(&self, path: &str) -> Option<(usize, &str)> {
         let owner = |at: usize| Some((at + 1, self.owners.get(&path[..at])?.as_str()));
         path.rmatch_indices('/').find_map(|(at, _)| owner(at))
@@ -55,8 +55,8 @@ impl Places {
         in_folder || above.chain([path]).any(|folder| self.data_folders.contains(folder))
     }
 
-    /// Returns the system whose files cannot be read if `path` is a link or submodule that is not followed. The name is
-    /// empty if this may affect all systems, and `None` means that no system is affected.
+    /// Returns the name of the system whose files cannot be read because `path` is a link or submodule that is not
+    /// followed. The name is empty if all systems may be affected; `None` if no system is affected.
     pub(super) fn hidden_by(&self, path: &str) -> Option<String> {
         if let Some(system) = self.above.get(path) {
             return Some(system.clone());

@@ -107,8 +107,8 @@ impl PartColumn {
         }
     }
 
-    /// Returns the distinct names or flags of the key part, and null. A key part with numbers returns only null; its
-    /// numbers are read by [`PartColumn::number`].
+    /// Returns the distinct names of the key part and null, or its flags. A key part with numbers returns only null,
+    /// since [`PartColumn::number`] returns its numbers.
     pub(super) fn names(&self) -> Vec<Cell> {
         match self {
             Self::One(cell) => vec![cell.clone()],
@@ -142,7 +142,8 @@ fn numbers(all: impl Iterator<Item = f64>) -> PartColumn {
     PartColumn::Numbers { codes: Codes::of(&codes, values.len()), values }
 }
 
-/// Stores the elements of `numbers` at the indices `all`. Elements without an index in `all` are not stored.
+/// Stores the number of each point. For each point, `all` has the index of its number in `numbers`. Numbers that no
+/// point has are not stored.
 fn coded(all: impl Iterator<Item = u32>, numbers: &[i64]) -> PartColumn {
     const UNMET: u32 = u32::MAX;
     let mut own_codes = vec![UNMET; numbers.len()];

@@ -11,7 +11,8 @@ pub(super) fn distinct(part: usize, points: &[(&KeyCoverage, u32)]) -> (Vec<Cell
     without_unused(ranking.cells, codes)
 }
 
-/// The distinct values of a key part in several tables, in ascending order, with the position of each table's names.
+/// The distinct values of a key part in several tables, in ascending order. For each table, it also has the indices of
+/// the table's names among these values.
 struct Ranking<'a> {
     part: usize,
     /// The distinct values of the key part in ascending order: null, then numbers, then names.

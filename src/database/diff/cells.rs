@@ -29,7 +29,8 @@ impl ColumnPair<'_> {
     }
 }
 
-/// The columns that the tables of base and head share, by their use when rows are compared.
+/// The columns that the base's table and the head's table have in common: the columns that identify rows, and the
+/// measurements.
 #[derive(Default)]
 pub(crate) struct SharedColumns<'a> {
     /// The columns of both tables that identify rows: all columns that are not measurements.
@@ -83,8 +84,8 @@ pub(crate) fn either_has_value(
     holds(base, b) || holds(head, h)
 }
 
-/// Encodes the cells that a column has in base and head as numbers. A second pair marks nulls if a column of numbers
-/// has nulls. Returns no pair if all rows of both tables have the same text.
+/// Encodes a column's cells in base and head as numbers. If a column of numbers has nulls, a second pair marks the
+/// nulls. Returns no pair if all cells of both tables have the same text.
 fn encode<'a>(
     name: &str,
     base: (&'a Column, usize),

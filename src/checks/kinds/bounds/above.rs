@@ -14,8 +14,8 @@ use crate::findings::Hits;
 pub struct FarAbove {
     /// A row is reported if its latency is at least this many times its longest bound.
     times: f64,
-    /// The shortest bound in ms with which a row is compared. Shorter bounds count as this long, since every launch
-    /// takes some time.
+    /// The shortest bound in ms with which a latency is compared. A shorter bound is replaced by this value, since
+    /// every launch takes some time.
     floor_ms: f64,
 }
 

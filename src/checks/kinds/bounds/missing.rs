@@ -10,8 +10,8 @@ use crate::findings::{Hits, Severity};
 use crate::specs::Bound;
 use crate::specs::system::{L2_CACHE, System};
 
-/// A scope of a formula in which each figure that the system does not state has the value 1. A formula that has no
-/// value even in this scope does not apply to the row.
+/// The values that a formula can read, with 1 in place of each figure that the system does not state. If a bound's
+/// formula has no value even with these figures, the bound does not apply to the row.
 struct FilledScope<'a> {
     scope: &'a dyn Scope,
     /// The dotted path of the only figure that is replaced by 1; `None` if all unstated figures are replaced.
@@ -42,7 +42,7 @@ struct UnjudgedRows {
     dtypes: BTreeSet<String>,
 }
 
-/// The rows that a bound cannot judge, by the dotted path of the missing figure.
+/// The rows that a bound cannot judge, grouped by the missing figure. The map's keys are the figures' dotted paths.
 type ByFigure = BTreeMap<String, UnjudgedRows>;
 
 /// Returns one hit for each bound that cannot judge some rows because the system does not state a figure. The hit is an
@@ -110,11 +110,11 @@ fn without_figure(
     Ok(missing)
 }
 
-/// The dtypes in a column for which the system states no rate, in FLOP/s.
+/// The dtypes of a text column for which the system does not state a peak rate in FLOP/s.
 struct UnstatedRates<'a> {
     codes: &'a [u32],
-    /// The name of the missing figure and the dtype, by the column's dictionary code. `None` for a dtype whose rate is
-    /// stated.
+    /// For each dictionary code of the column: the name of the missing figure, and the dtype. `None` if the system
+    /// states the dtype's rate.
     by_code: Vec<Option<(&'a str, &'a str)>>,
 }
 
@@ -141,7 +141,7 @@ fn missing_rate<'a>(rows: &RowContext<'a>, system: &System, dtype: &str) -> Opti
     system.figure(figure).is_none_or(|rate| rate <= 0.0).then_some(figure)
 }
 
-/// Returns the message on those of the rows `own` that the bound cannot judge.
+/// Returns the message on the rows that the bound cannot judge. Only rows in `own` are counted.
 fn message(rows: &RowContext<'_>, bound: &Bound, missing: &ByFigure, own: &[usize]) -> String {
     let system = &rows.file.place.system;
     let mut says = Vec::new();
@@ -161,7 +161,8 @@ fn message(rows: &RowContext<'_>, bound: &Bound, missing: &ByFigure, own: &[usiz
     says.join("; ")
 }
 
-/// Returns the end of the phrase "the time that …", such as `reading its data takes at the memory bandwidth`.
+/// Returns the words that follow "the time that" in messages about a bound, such as
+/// `reading its data takes at the memory bandwidth`.
 pub(super) fn resource(bound: &Bound) -> &str {
     match bound.name.as_str() {
         "math" => "the arithmetic takes at the peak rate",

@@ -18,7 +18,7 @@ use crate::specs::system::{L2_CACHE, MEMORY_BANDWIDTH};
 
 pub(crate) use self::above::FarAbove;
 
-/// Limits for measurements below a bound.
+/// Limits for the check of measured times that are shorter than a bound allows.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Margins")]
@@ -26,11 +26,11 @@ pub struct BoundMargins {
     /// A row is reported if its measured time divided by the bound is below this ratio. The ratio is slightly below 1,
     /// since timers have errors and a GPU may exceed its rated clock.
     reached: f64,
-    /// The minimum size of a judged row's data, in multiples of the L2 cache. It applies to bounds such as memory
-    /// bandwidth, which data in the cache need not respect.
+    /// For bounds such as memory bandwidth, a row is judged only if its data is larger than this many times the L2
+    /// cache. Data that fits the cache can be read faster than the bound.
     caches: f64,
-    /// A measured time is certainly wrong if it is below this share of the bound for the data that exceeds the L2
-    /// cache. No cache can explain such a time.
+    /// A row's reduced bound covers only the data that does not fit the L2 cache. A measured time below this share of
+    /// the reduced bound is certainly wrong.
     past_cache: f64,
 }
 
@@ -159,7 +159,7 @@ impl<'a> RowsBelowBound<'a> {
         self.rows.iter().map(move |below| RowHit { row: below.row, grade })
     }
 
-    /// Returns the bound with only those rows that are in `part`; `None` if no rows remain.
+    /// Returns a copy that has only the rows in `part`; `None` if no rows remain.
     fn within(&self, part: &HitPart<'_>) -> Option<Self> {
         let rows: Vec<_> = self.rows.iter().copied().filter(|r| part.has(r.row)).collect();
         if rows.is_empty() {

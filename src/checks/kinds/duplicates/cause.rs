@@ -49,8 +49,8 @@ impl RepeatCause {
         }
     }
 
-    /// Returns the part of the finding's message that states the cause. `not_known` ends the sentence about an unknown
-    /// column.
+    /// Returns a clause that states the cause, for the finding's message. A clause on an unknown column ends with the
+    /// phrase `not_known`.
     pub(super) fn say(&self, differs: &[String], not_known: &str) -> String {
         let columns = differs.join(", ");
         match self {
@@ -104,20 +104,19 @@ impl KeyCopies {
     }
 }
 
-/// The latency difference between copies of a row.
+/// The difference between the latencies of rows that have the same key.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CopySpread {
     /// The latency of the slowest copy divided by that of the fastest. If there are several latency columns, the
     /// largest ratio.
     pub ratio: f64,
-    /// True if a second measurement hardly ever explains the ratio, at the latency of the slowest copy.
+    /// True if the latencies differ by more than reruns do.
     pub beyond_noise: bool,
 }
 
 impl CopySpread {
-    /// Compares `rows` in each of the latency columns, in ms. `tail` returns the largest ratio that a second
-    /// measurement explains at a given latency. A zero or negative latency next to a positive one is always beyond
-    /// noise.
+    /// Compares the latencies of `rows` in each latency column, in ms. `tail` returns, for a given latency, the largest
+    /// ratio that rerun noise explains. A zero or negative latency beside a positive one is always beyond noise.
     pub(crate) fn of(
         rows: &[usize],
         latencies: &[&Vals<'_, f64>],

@@ -28,13 +28,13 @@ pub struct Conflict {
     floor_ms: f64,
     /// At least this many keys with contradicting copies make the finding an error instead of a warning.
     keys: usize,
-    /// Overlapping sweeps repeat keys by design. Contradictions among these keys count as conflicts only if their share
-    /// exceeds this limit.
+    /// Keys that overlapping sweeps repeat by design count as conflicts only if more than this share of them has
+    /// contradicting copies.
     coexist: f64,
 }
 
-/// The tolerance for rounding when a ratio is compared with a limit. Timers have steps, so that copies often differ by
-/// exactly the limit.
+/// The relative tolerance for rounding errors when a ratio is compared with a limit. Because of the timer's steps,
+/// copies often differ by exactly the limit.
 const ROUNDING: f64 = 1e-9;
 
 impl Judge for Conflict {
@@ -199,15 +199,15 @@ impl Conflict {
     }
 }
 
-/// Returns true if any two of the copies differ in a column in which sweeps overlap by design.
+/// Returns true if every two copies of a key differ in a column in which sweeps overlap by design.
 fn coexist(rows: &RowContext<'_>, copies: &[usize]) -> bool {
     let columns = || rows.spec.coexist.iter().filter_map(|c| rows.column(c));
     let differ = |a: usize, b: usize| columns().any(|c| !c.equal(a, b));
     copies.iter().enumerate().all(|(i, a)| copies[..i].iter().all(|b| differ(*a, *b)))
 }
 
-/// Moves the [`LOOKED_AT`] keys whose copies differ most to the front, in descending order. Returns the median spread
-/// of all repeated keys; 1 if there are none.
+/// Sorts the keys by the latency ratio between their slowest and fastest copy, largest first. Only the first
+/// [`LOOKED_AT`] keys are in order. Returns the median ratio of all keys; 1 without keys.
 fn worst_first(groups: &mut [KeyCopies]) -> f64 {
     let order = |a: &KeyCopies, b: &KeyCopies| {
         b.spread.total_cmp(&a.spread).then_with(|| a.rows.cmp(&b.rows))

@@ -17,8 +17,8 @@ mod stored;
 /// The maximum number of columns that a message lists. The finding's evidence lists all columns.
 const SHOWN: usize = 30;
 
-/// A table with an unusual operation is reported only if at least this many other tables of the same name share one
-/// operation.
+/// A table whose operation no other table has is reported only if at least this many tables of the same name share
+/// another operation.
 const SHARED: usize = 3;
 
 /// The check for columns that are missing, unknown or of the wrong type.
@@ -48,8 +48,8 @@ impl Judge for HeaderCheck {
     }
 }
 
-/// Returns a finding if this table shares no operation with other tables of its name, although enough of them have the
-/// same operation. `tables` is the number of tables that name each operation.
+/// Returns a finding if no other table of the same name has any operation of `file`, although at least [`SHARED`] of
+/// the other tables share an operation. `tables` is the number of tables with each operation.
 fn operation(
     rule: RuleHead<'_>,
     at: &CrossContext<'_>,

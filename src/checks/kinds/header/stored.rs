@@ -8,8 +8,8 @@ use crate::checks::context::RowContext;
 use crate::database::table::{Column, StoredAs};
 use crate::specs::{ColumnKind, StoredType, TableSpec};
 
-/// Returns the reasons why the loader cannot open a table or reads wrong columns of it, one clause each: nested
-/// columns, unknown codecs and unknown types.
+/// Returns one clause for each reason why the loader cannot open a table or reads wrong columns: nested columns,
+/// unknown codecs and unknown types.
 pub(super) fn unopened(rows: &RowContext<'_>) -> Vec<String> {
     let Some(stored) = &rows.whole().stored else { return Vec::new() };
     // Tables of other layouts have other loaders.

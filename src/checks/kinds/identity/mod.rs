@@ -59,8 +59,8 @@ impl<'a> RowsByName<'a> {
         Some(Self { codes, names, nulls: *nulls })
     }
 
-    /// Creates the hit on rows whose name is null or for which `wrong` is true; `None` without such rows. `say` creates
-    /// the message from the names and the number of rows.
+    /// Creates the hit on the rows whose name is null or wrong; `None` without such rows. `wrong` returns true for a
+    /// wrong name. `say` creates the message from the wrong names and the number of rows.
     fn hit<'v>(
         self,
         rows: &'v RowContext<'v>,
@@ -97,8 +97,8 @@ impl<'a> RowsByName<'a> {
         })
     }
 
-    /// Creates a warning on the rows with an unknown name, for which `is_new` returns true; `None` without such rows.
-    /// The message appends `place` to the names.
+    /// Creates a warning on the rows with an unknown name; `None` without such rows. `is_new` returns true for an
+    /// unknown name. In the message, the text `place` follows the names.
     fn novelty<'v>(
         &self,
         rows: &'v RowContext<'v>,

@@ -42,13 +42,13 @@ pub struct PowerSigns {
     idle: f64,
     /// A table is tested for random readings if it has at least this many readings.
     series_readings: usize,
-    /// Readings count as random if the distance between neighbours along an axis exceeds this share of the distance
-    /// between unrelated rows. Both distances are medians, and the axis with the smallest distance is compared.
+    /// Readings count as random if, along every axis, neighbours differ by more than this share of the difference
+    /// between unrelated rows. Both differences are medians.
     chance: f64,
 }
 
-/// The conditions under which power readings may hardly vary: every size is large, and the GPU always runs at its power
-/// limit.
+/// An exception for slices whose power hardly varies because the GPU always runs at its power limit. It applies only if
+/// all kernels of the slice are long.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PowerCap {
@@ -224,8 +224,8 @@ impl<'a> ReadingDistances<'a> {
         Self { table, power, least, far: OnceCell::new() }
     }
 
-    /// Returns the median distance of `pairs` of rows divided by the median distance of unrelated rows. Both distances
-    /// are logarithms, so 0 means equal readings. `None` if there are too few pairs.
+    /// Returns the median distance between the two readings of a pair, divided by the median distance between unrelated
+    /// rows. Both medians are taken as logarithms. `None` if there are too few pairs.
     fn median(&self, pairs: impl Iterator<Item = [usize; 2]>) -> Option<f64> {
         let power = |row: usize| self.power.get(row).copied().unwrap_or(f64::NAN);
         let near = pairs.map(|[a, b]| ratio_up(power(a), power(b)));

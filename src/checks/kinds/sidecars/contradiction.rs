@@ -14,7 +14,8 @@ use crate::findings::{Finding, Severity, wholes};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Frameworks {
-    /// Names of frameworks. In a directory of one of them, a sidecar that names another framework is a contradiction.
+    /// Names of frameworks. A sidecar in the directory of a listed framework is a contradiction if it names another
+    /// known framework.
     frameworks: Vec<String>,
     /// Libraries, such as NCCL, which any framework may measure.
     libraries: Vec<String>,

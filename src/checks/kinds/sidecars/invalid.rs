@@ -66,8 +66,8 @@ impl Judge for KnownSidecar {
 }
 
 impl KnownSidecar {
-    /// Returns clauses on the unknown values of a sidecar and on its missing required fields. They are grouped by a
-    /// text that names the unknown thing.
+    /// Returns clauses on the unknown values of a sidecar and on its missing required fields. The map's keys name the
+    /// faults, such as `the status 'done' of a sidecar`.
     fn unknown_in(&self, meta: &Meta) -> BTreeMap<String, Vec<String>> {
         let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut add = |name: &str, place: &str, value: &str, known: &[String]| {

@@ -30,13 +30,13 @@ pub(super) struct CardLimits {
     /// The maximum median factor, up or down, by which any other card's latencies may deviate from the line between
     /// neighbouring points.
     others: f64,
-    /// The minimum share of the reported card's points that deviate by more than half of the card's median deviation.
-    /// At least this share of all other points must deviate by less. Deviations are logarithms.
+    /// A point is far if its latency deviates by at least half of the reported card's median deviation, in logarithms.
+    /// At least this share of the card's points must be far, and at least this share of the other cards' points must
+    /// not be far.
     share: f64,
     /// A row is compared only if arithmetic at the GPU's peak rate would take at least this share of the row's latency.
     math: f64,
-    /// The minimum latency of a compared row in ms, for tables without a bound of arithmetic. Other tables use the
-    /// limit `math`.
+    /// In tables without a bound of arithmetic, a row is compared only if its latency is at least this many ms.
     floor_ms: f64,
 }
 
@@ -120,8 +120,9 @@ impl CardLimits {
         (most.1.abs() >= 0.7 * self.factor.ln()).then_some(most.0)
     }
 
-    /// Compares a card's rows with the line between rows of the other cards. Returns the logarithm of the card's factor
-    /// and the card's description; `None` if the card does not differ enough.
+    /// Checks a suspected card against the limits. The card's rows are compared with the lines between neighbouring
+    /// rows of other cards. Returns the absolute logarithm of the card's median factor and the rows to report; `None`
+    /// if the limits are not fulfilled.
     fn confirmed(
         &self,
         cards: &Cards<'_>,
@@ -191,9 +192,9 @@ impl Cards<'_> {
     }
 }
 
-/// Returns the large points of an axis, each with its deviation from the line between its two neighbours. Points for
-/// which `skipped` is true are not used as neighbours. The median deviation of all points of the same size is
-/// subtracted, so that the steps of a kernel cancel. Sizes with few points are left out.
+/// Returns the points of an axis for which `is_large` is true, each with the deviation of its latency from the line
+/// between its two neighbours. Points for which `skipped` is true are not used as neighbours. The median deviation of
+/// all points of the same size is subtracted, since the kernel causes it. Sizes with few points are left out.
 fn points(
     axis: &AxisSeries,
     latency: &[f64],

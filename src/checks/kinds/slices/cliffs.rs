@@ -22,8 +22,8 @@ pub(super) struct CliffLimits {
     /// The minimum factor between the last latency of a series and the predicted latency, as a lower quartile over the
     /// series.
     quartile: f64,
-    /// A slow step is not a cliff if it is also inside longer series, and the next latency of these series is at least
-    /// this many times as long.
+    /// A slow size is not a cliff if longer series are also slow at this size and keep growing after it: their next
+    /// latency is at least this many times as long.
     grows: f64,
 }
 

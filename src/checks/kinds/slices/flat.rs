@@ -24,10 +24,10 @@ pub(super) struct FlatLimits {
     /// The minimum share of flat series among the series whose largest size is at least `work` times their smallest
     /// size.
     share: f64,
-    /// The minimum ratio of latency to bound at the largest size of a series' flat part.
+    /// The minimum ratio of a row's latency to its longest bound, at the largest size of a series' flat part.
     need: f64,
-    /// The minimum ratio of the flat series' median latency to the fastest latency of the operation on the system. For
-    /// tables in `kernels`, the time of a kernel launch is compared, too.
+    /// The minimum ratio of the flat series' median latency to the operation's fastest latency on the system. For a
+    /// table in `kernels`, the ratio is to `launch_ms` if a launch is faster.
     above: f64,
     /// The tables whose rows are single kernels.
     kernels: Vec<String>,

@@ -10,35 +10,37 @@ use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 use crate::database::table::{Keys, PartNumbers};
 
-/// The maximum number of rows that are compared for one part of the key. A larger table is sampled by hashes that keep
-/// comparable rows together.
+/// The approximate maximum number of rows that are compared for one part of the key. A sample of a larger table
+/// contains all or none of the rows that differ only in this part.
 const ROWS: usize = 65_536;
 
 /// Limits for the check of a key part that changes the work of a row, but not its latency.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IgnoredLimits {
-    /// The minimum factor between the work of two compared rows, measured by their bounds. The rows differ only in one
-    /// key part.
+    /// Two rows that differ only in one key part are compared if one has at least this many times the work of the
+    /// other. The work of a row is its longest bound.
     work: f64,
-    /// The minimum latency of the row with more work, as a multiple of the table's fastest latency.
+    /// The row with more work must take at least this many times the table's fastest latency.
     above: f64,
     /// The maximum relative difference of latencies that count as equal: the noise of a rerun.
     noise: f64,
     /// The minimum number of compared rows with the same value of the key part.
     rows: usize,
-    /// The minimum share of the compared rows with one value that take as long as a row with more work.
+    /// A value of a key part is reported if at least this share of its compared rows takes as long as the row with more
+    /// work.
     share: f64,
 }
 
-/// The rows with one value of a key part. Each is compared with a row that has more work because of another value.
+/// The comparison of all rows that have one value of a key part. Each row is compared with the row that differs only in
+/// this part and has the most work.
 #[derive(Default)]
 struct ComparedValue {
     rows: usize,
     /// The rows that take as long as the row with more work.
     equal: Vec<usize>,
-    /// The key part's value in the row with more work. If these rows have different values, it is the value of the last
-    /// one.
+    /// The value of the key part in the row with the most work. If there are several such rows, it is the value of the
+    /// last one.
     other: f64,
 }
 
@@ -95,9 +97,9 @@ impl IgnoredLimits {
         odd
     }
 
-    /// Compares each row with another row that has the same hash and the most work, if the other row takes at least
-    /// `least` ms. `placed` are sorted pairs of a hash and a row. Returns the results by the bits of the key part's
-    /// value.
+    /// Compares rows that have the same hash: each row with the row that has the most work, if this row takes at least
+    /// `least` ms. `placed` are sorted pairs of a hash and a row. Returns one result for each value of the key part, by
+    /// the value's bits.
     fn compared(
         &self,
         placed: &[(u64, usize)],

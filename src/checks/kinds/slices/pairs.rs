@@ -25,12 +25,13 @@ const NEAREST: usize = 32;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FloorLimits {
-    /// The minimum ratio, at small sizes, of the slice's latencies to the latencies of every other dtype.
+    /// A slice is reported if its latencies at small sizes are at least this many times those of every other dtype.
     factor: f64,
     /// The minimum ratio that replaces `factor` if the slice is slower than only some of the other dtypes, or if there
     /// is only one other dtype.
     one: f64,
-    /// The maximum ratio at large sizes, as a share of the ratio at small sizes.
+    /// The maximum ratio of the slice's latencies to those of another dtype at large sizes, as a share of the same
+    /// ratio at small sizes.
     remains: f64,
 }
 
@@ -51,9 +52,9 @@ pub(super) struct SlicesOfDtypes<'a> {
 struct PlacedRow {
     /// The hash of the numbers in the key.
     hash: u64,
-    /// The index of the group of slices that differ in a dtype alone.
+    /// The index of the group to which the row's slice belongs. The slices of a group differ in their dtypes alone.
     group: u32,
-    /// The index of the row's slice in its group.
+    /// The position of the row's slice within its group, from 0.
     place: usize,
     slice: u32,
     row: usize,
@@ -174,8 +175,8 @@ impl DtypePair {
         self.latencies.push(latency);
     }
 
-    /// Finds the most frequent factor between the latencies of the two slices at their common keys. Keys at which a
-    /// latency is below `least` ms do not count.
+    /// Finds the most frequent factor between the latencies of the two slices at their common keys. Keys at which one
+    /// of the latencies is below `least` ms are ignored.
     pub(crate) fn proportion(&self, least: f64) -> Proportion {
         let long =
             self.rows.iter().zip(&self.latencies).filter(|(_, of)| of[0].min(of[1]) >= least);
@@ -201,8 +202,8 @@ impl DtypePair {
         self.latencies.len()
     }
 
-    /// Compares the latencies of one slice with those of the other slice, at the keys where the other slice is fastest
-    /// and at the keys where it is slowest. `side` is 0 for the first slice of the pair, 1 for the second.
+    /// Compares one slice of the pair with the other slice at small and at large sizes, which are the keys where the
+    /// other slice is fastest and slowest. `side` is 0 to compare the first slice of the pair, and 1 for the second.
     fn floor(&self, side: usize) -> RelativeLatency {
         let mut latencies = self.latencies.clone();
         let [own, other] = [side, 1 - side];
@@ -228,11 +229,14 @@ impl DtypePair {
 
 /// The latency of a slice relative to another slice of the same operation with another dtype.
 struct RelativeLatency {
-    /// The median latency of the slice in ms, at the quarter of the keys where the other slice is fastest.
+    /// The median latency of the slice in ms at small sizes: at the quarter of the keys where the other slice is
+    /// fastest.
     latency: f64,
-    /// The median ratio of the slice to the other slice, at the quarter of the keys where the other slice is fastest.
+    /// The median ratio of the slice's latency to the other slice's latency at small sizes: at the quarter of the keys
+    /// where the other slice is fastest.
     ratio: f64,
-    /// The median ratio of the slice to the other slice, at the tenth of the keys where the other slice is slowest.
+    /// The median ratio of the slice's latency to the other slice's latency at large sizes: at the tenth of the keys
+    /// where the other slice is slowest.
     remains: f64,
 }
 

@@ -13,9 +13,10 @@ use crate::database::table::{Keys, NumberedRows};
 pub(super) struct WorkLimits {
     /// A slice is judged if it has at least this many points.
     points: usize,
-    /// The minimum share of the machine's peak speed that at least one large point of a slice must reach.
+    /// At least one large point of a slice must reach this share of the machine's peak speed. The share that a point
+    /// reaches is its longest bound divided by its latency.
     share: f64,
-    /// A point is large if the machine needs at least this many ms for it.
+    /// A point is large if its longest bound is at least this many ms.
     large_ms: f64,
     /// A slice's latency must grow if its largest work is at least this many times its smallest work.
     work: f64,

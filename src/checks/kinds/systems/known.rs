@@ -19,10 +19,11 @@ pub(crate) struct KnownFigures {
     /// A figure is reported if it differs by more than this factor from the figure of every known system of the same
     /// generation.
     factor: f64,
-    /// The maximum factor between the figure of a system with a known name and the known value.
+    /// The maximum factor, up or down, between a system's figure and the value that is known for this system or for its
+    /// GPU.
     own_factor: f64,
-    /// The maximum factors for single figures, by dotted path, which replace `own_factor`. A factor of 1 asks for the
-    /// exact value.
+    /// Exceptions from `own_factor`: the maximum factor of single figures, by the figure's dotted path. With a factor
+    /// of 1, the figure must equal the known value.
     own_factors: BTreeMap<String, f64>,
     /// The names of figures that are rates of network cards, and a list of known network cards.
     nics: Nics,
@@ -45,7 +46,7 @@ struct NetworkCard {
     name: String,
 }
 
-/// A known system that a system's figures are compared with.
+/// A known system with which a checked system is compared.
 struct KnownSystem<'a> {
     known: &'a System,
     /// The clause that introduces the known value in a message: `but h100_sxm is known to have`.
@@ -144,8 +145,8 @@ impl KnownFigures {
         ))
     }
 
-    /// A clause on a system whose GPU figures are all those of a known system, although its rows name another GPU;
-    /// `None` otherwise.
+    /// Returns a clause if all GPU figures of a system equal those of a known system although the system's rows name
+    /// another GPU; `None` otherwise.
     fn copied(&self, system: &System, at: &SystemContext<'_>) -> Option<String> {
         const FEWEST: usize = 5;
         let figures = self.figures.iter().filter(|path| path.starts_with("gpu."));

@@ -106,8 +106,8 @@ fn misnamed(rule: RuleHead<'_>, system: &System, at: &SystemContext<'_>) -> Foun
 }
 
 impl RisingFigure {
-    /// Returns a clause for each system of the list that contradicts the order: a later system with a smaller figure,
-    /// or an earlier system with a larger figure.
+    /// Compares a system's figure with the figures of the other systems in the list. Returns a clause for each later
+    /// system with a smaller figure, and for each earlier system with a larger figure.
     fn broken(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {
         let Some(own) = self.systems.iter().position(|name| *name == system.name) else {
             return Vec::new();

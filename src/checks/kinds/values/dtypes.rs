@@ -88,8 +88,8 @@ fn add_unknown<'a>(
     }
 }
 
-/// Adds the rows whose kernel belongs to a backend that the framework cannot choose. The catalog in the database lists
-/// the backends.
+/// Adds to `wrong` the rows whose kernel backend the framework cannot choose. A file in the database lists the kernel
+/// backends that each framework can choose.
 pub(super) fn outside_choices(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>) {
     let Some(kernels) = &rows.spec.kernels else { return };
     let Some(Column::Text { codes, dict, .. }) = rows.column(KERNEL_COLUMN) else { return };

@@ -143,11 +143,12 @@ fn out_of_range(value: f64, least: f64, most: f64) -> Option<&'static str> {
     }
 }
 
-/// The message on rows with a text that rules/facts.yaml does not list. It is used if the pull request also changes the
-/// loader's code, which may add the text to a list.
+/// A clause on rows with a text that rules/facts.yaml does not list. It is used if the pull request also changes the
+/// loader's code, since the new code may know the text.
 const UNSETTLED: &str = "the loader's code changes too, and rules/facts.yaml does not list a text";
 
-/// The rows with a text that the loader's lists do not contain, if a pull request changes the loader's code.
+/// The rows with a text that a list in the loader's code lacks. A list counts only if the pull request changes the code
+/// that contains it.
 struct UnknownTexts<'a> {
     /// For each text column: the dictionary code of each row, and whether the text of each code is unknown.
     columns: Vec<(&'a [u32], Vec<bool>)>,
@@ -178,8 +179,8 @@ fn unknown_texts<'a>(rows: &RowContext<'a>, require: &Expr) -> UnknownTexts<'a> 
     UnknownTexts { columns }
 }
 
-/// Adds the rows that the loader refuses because of a guard in the spec: in a group of rows, the column `guard.varies`
-/// varies while the column `guard.with` does not.
+/// Adds the rows that the loader refuses because of a guard in the spec. The loader refuses a group of rows in which
+/// the column `guard.varies` has several values and the column `guard.with` only one.
 fn refused_groups(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>, guard: &Guard) {
     let refused = guarded_rows(rows.whole(), guard);
     if refused.is_empty() {

@@ -47,9 +47,9 @@ impl WrongRowsByFault {
         }
     }
 
-    /// Returns one warning for each fault that is based on facts of this program's release, which may be outdated.
-    /// `what` returns a text that names the unknown thing. `then` continues the fault's clause, before the words that
-    /// say that the thing is not known.
+    /// Returns one warning for each fault. Its message ends with the remark `not known to perfdb-gate …`, since this
+    /// program's facts may be outdated. `what` returns the name of the unknown thing. `then` is the text before the
+    /// remark.
     fn novelties<'v>(
         self,
         rows: &'v RowContext<'v>,
