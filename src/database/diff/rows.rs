@@ -33,7 +33,7 @@ impl RowDiff {
         Self::over(&SharedColumns::of(base, head), base, head)
     }
 
-    /// Matches rows by the columns in `common`, in the way of [`between`](Self::between).
+    /// Matches rows as [`between`](Self::between) does. `common` are the columns of base and head, in pairs.
     pub(super) fn over(common: &SharedColumns, base: &Table, head: &Table) -> Self {
         let all: Vec<&ColumnPair<'_>> = common.all().collect();
         let keys: Vec<&ColumnPair<'_>> = common.keys.iter().collect();
