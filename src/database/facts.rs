@@ -29,7 +29,7 @@ pub struct Fact {
     pub name: String,
     /// Where the value in use comes from.
     pub from: FactOrigin,
-    /// The year and month of the value in `rules/`; `None` if the value comes from the checked database.
+    /// The year and month of the newest facts in `rules/`; `None` if the value comes from the checked database.
     pub date: Option<String>,
     /// The path of the file in the checked database that states the fact; `None` if there is no such file.
     pub path: Option<String>,
@@ -44,11 +44,11 @@ pub struct Fact {
 pub enum FactOrigin {
     /// A file in the checked work tree or commit.
     Tree,
-    /// This program's own `rules/`, with the files of `--rules-dir`.
+    /// This program's own `rules/`, including the files that `--rules-dir` adds or replaces.
     Rules,
 }
 
-/// The facts that files in the checked work tree or commit state.
+/// The facts that are stated by files in the checked work tree or commit.
 #[derive(Debug, Clone, Default)]
 pub struct TreeFacts {
     tree: StatedFacts,
@@ -158,7 +158,8 @@ impl TreeFacts {
         self.tree.operations.as_ref()
     }
 
-    /// Returns the numbers that are listed in the loader's code, by the name of the list.
+    /// Returns the lists of numbers that the loader's code contains, each with the list's name. A list maps texts, such
+    /// as model names, to numbers.
     pub fn pins(&self) -> impl Iterator<Item = (&str, &Pins)> {
         self.tree.pins.iter().map(|(list, pins)| (list.as_str(), pins))
     }

@@ -4,17 +4,17 @@
 /// The maximum number of columns of a table. The widest known table has fewer than 100.
 pub(super) const MOST_COLUMNS: usize = 4096;
 
-/// The maximum number of cells of a table. The largest known table has 3.3 million. A file that declares more is
-/// refused before it is decoded, since a few bytes can declare any number.
+/// The maximum number of cells of a table. The largest known table has 3.3 million. The number is checked before a file
+/// is decoded, since even a tiny file can declare a huge table.
 pub(super) const MOST_CELLS: usize = 12_000_000;
 
 /// The maximum size of all pages of a Parquet file after decompression, in bytes. The largest table of the public
 /// database has 2.4 MB.
 pub(super) const MOST_BYTES: usize = 128 << 20;
 
-/// The maximum size of a Parquet file's footer in bytes, where each list element counts as eight bytes. A decoded
-/// footer of this size takes up to a quarter of a gigabyte of memory. The footer of a table with 100 columns has about
-/// 20 kB.
+/// The maximum size of a Parquet file's footer in bytes. For this limit, each list element counts as eight bytes. A
+/// decoded footer of this size takes up to a quarter of a gigabyte of memory. The footer of a table with 100 columns
+/// has about 20 kB.
 pub(super) const MOST_FOOTER: usize = 2 << 20;
 
 /// The maximum length of a text cell in bytes. Longer texts are not names, and would be too long for a report.
@@ -29,10 +29,12 @@ pub(super) const LONGEST_LINE: usize = 1 << 20;
 /// The maximum size of a JSON document in bytes. A parsed document takes up to a hundred times as much memory.
 pub(super) const LARGEST_DOCUMENT: usize = 8 << 20;
 
-/// The maximum total size of decoded files that are in memory together, in bytes. It applies to the files of one table,
-/// and to all files that contain rows of several tables. The largest known database has 24 MB of such files.
+/// The maximum total size in bytes of decoded files that are in memory together. The limit applies to the files of one
+/// assembled table, and also to all files that contain rows of several tables. The largest known database has 24 MB of
+/// such shared files.
 pub(super) const MOST_HELD: usize = 256 << 20;
 
-/// The maximum number of tables of one name, since each table is compared with the others. It is also the maximum
-/// number of tables with rows in one file. The public database has up to 39 tables of one name.
+/// The maximum number of tables with the same name in a database, since such tables are compared with each other. It is
+/// also the maximum number of tables that one file contains rows of. The public database has up to 39 tables of one
+/// name.
 pub(super) const MOST_TABLES: usize = 1024;

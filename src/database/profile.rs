@@ -26,8 +26,8 @@ pub struct Profile {
     pub sha256: String,
     /// The files on which a profile depends, each with its expected SHA-256 in hex.
     pub pins: Vec<(PinnedFile, String)>,
-    /// The files that a JSON document other than a profile lists, each with its SHA-256. The paths start with `data/`,
-    /// and may lack leading folders.
+    /// The files that a JSON document other than a profile lists, each with its SHA-256. The paths start with `data/`;
+    /// the document does not state in which folder `data/` is.
     pub listed: Vec<(String, String)>,
     /// The paths of the profile's tables, relative to the folder of the systems' YAML.
     pub tables: Vec<String>,

@@ -28,7 +28,7 @@ pub struct Selection {
     pub layout: Option<String>,
 }
 
-/// The part of a database that is checked. Each pattern by which it is selected matches something.
+/// The part of a database that is checked, as chosen by a [`Selection`].
 pub struct Selected {
     systems: NamePatterns,
     backends: NamePatterns,

@@ -15,11 +15,11 @@ use crate::specs::Specs;
 pub struct State<'a> {
     /// The source of the files' bytes.
     pub source: &'a dyn Source,
-    /// The files of the state.
+    /// The files of the database.
     pub catalog: &'a Catalog,
-    /// The facts that the state itself declares.
+    /// The facts that the database's files declare.
     pub facts: &'a TreeFacts,
-    /// The specs of tables and systems, overridden by the state's own facts.
+    /// The specs of tables and systems, in which `facts` replace the values of `rules/`.
     pub specs: &'a Specs,
 }
 
@@ -56,11 +56,11 @@ impl<'a> State<'a> {
 
 /// The owned parts of a [`State`], without its source.
 pub(crate) struct ReadState {
-    /// The files of the state.
+    /// The files of the database.
     pub catalog: Catalog,
-    /// The facts that the state itself declares.
+    /// The facts that the database's files declare.
     pub facts: TreeFacts,
-    /// The specs of tables and systems, overridden by the state's own facts.
+    /// The specs of tables and systems, in which `facts` replace the values of `rules/`.
     pub specs: Specs,
 }
 
@@ -71,8 +71,8 @@ impl ReadState {
         Self { catalog, facts, specs }
     }
 
-    /// Combines the files of `head` with the facts, systems and `reuse.yaml` declarations of `base`. A system that only
-    /// the head has keeps its YAML from the head.
+    /// Creates a state with the files of `head`, but with the facts, systems and `reuse.yaml` declarations of `base`. A
+    /// system that only the head has keeps its YAML.
     pub(crate) fn excused(base: State<'_>, head: State<'_>) -> Self {
         let mut catalog = head.catalog.clone();
         for (name, system) in &mut catalog.systems {
@@ -85,7 +85,7 @@ impl ReadState {
         Self { catalog, facts, specs: base.specs.clone() }
     }
 
-    /// Combines the parts with their source into a state.
+    /// Returns a [`State`] that borrows these parts and reads files from `source`.
     pub(crate) fn of<'a>(&'a self, source: &'a dyn Source) -> State<'a> {
         State { source, catalog: &self.catalog, facts: &self.facts, specs: &self.specs }
     }

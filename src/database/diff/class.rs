@@ -50,8 +50,8 @@ impl Class {
     }
 }
 
-/// Determines the class of a table's change. `served` is `None` if the key of the table is unknown. `latency_changed`
-/// is true if a changed column is part of the key or of the latency.
+/// Returns the class of a table's change. `served` is `None` if the table's key is unknown. `latency_changed` is true
+/// if a changed column is part of the key, or is a latency column.
 pub(super) fn class(
     status: Status,
     rows: &RowDiff,

@@ -25,7 +25,7 @@ pub(crate) struct Comparison<'a> {
     pub details: Option<&'a Details>,
 }
 
-/// A table in the base or in the head, as far as it can be read.
+/// The rows of a table in the base or in the head, or the reason why there are none.
 enum TableSide<'t> {
     /// The table's file does not exist.
     Absent,

@@ -64,7 +64,8 @@ struct ColumnContents {
 /// A slice of a table with its number of rows.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct SliceContents {
-    /// The texts that identify the slice, by the name of the key part.
+    /// The text of each key part that identifies the slice, such as `fp8`, by the name of the key part, such as
+    /// `gemm_dtype`.
     slice: BTreeMap<String, String>,
     /// The number of rows in the slice.
     rows: u32,

@@ -58,12 +58,12 @@ fn system_of<'a>(state: State<'a>, yaml: &str) -> Option<&'a System> {
     file.system.as_ref().ok()
 }
 
-/// The facts that differ between base and head. Facts are data other than rows that decide how rows are checked, such
-/// as the YAML of a system.
+/// The facts that differ between base and head. Facts are data that decide how rows are checked, such as the YAML of a
+/// system.
 pub(crate) struct ChangedFacts<'a> {
     /// The names of systems whose YAML states other values in the head than in the base.
     systems: BTreeSet<&'a str>,
-    /// The names of tables about which a fact differs, such as the family of the table.
+    /// The names of tables for which base and head state different facts, such as the table's family.
     tables: BTreeSet<&'a str>,
     /// The paths of tables that contain a kernel to which base and head assign different backends.
     kernels: BTreeSet<&'a str>,

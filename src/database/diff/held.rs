@@ -8,7 +8,7 @@ use crate::base::stats::quantile;
 use crate::database::table::{Column, Table};
 use crate::specs::{IDENTITY, TableSpec, measured_unit};
 
-/// The maximum number of values that are listed for an attribute before a change, and also after it.
+/// The maximum length of each of the lists [`AttributeChange::before`] and [`AttributeChange::after`].
 const SHOWN_VALUES: usize = 5;
 
 /// A change to an attribute, such as `device: NVIDIA GB300 → NVIDIA B300 SXM6 AC`. An attribute is a column outside of
@@ -135,8 +135,8 @@ pub(super) fn columns_changed<'t>(
     changed
 }
 
-/// Counts the keys that lost a measurement other than the latency, by column. `common` are the rows of base and head
-/// that serve the same key. A 0 counts as not measured.
+/// Counts the keys that lost a measurement other than the latency, by the column of the measurement. `common` are pairs
+/// of a base row and a head row that serve the same key. A 0 counts as not measured.
 pub(super) fn unmeasured(
     spec: &TableSpec,
     base: &Table,
@@ -158,14 +158,15 @@ pub(super) fn unmeasured(
     lost
 }
 
-/// Counts the keys with at least one changed measurement. `common` are the rows of base and head that serve the same
-/// key.
+/// Counts the keys with at least one changed measurement. `common` are pairs of a base row and a head row that serve
+/// the same key.
 pub(super) fn changed_keys(shared: &SharedColumns, common: &[(u32, u32)]) -> u64 {
     let differs = |pair: &&(u32, u32)| shared.measures.iter().any(|column| column.differs(**pair));
     common.iter().filter(differs).count() as u64
 }
 
-/// Finds the attributes that changed, such as `device`. `common` are the rows of base and head that serve the same key.
+/// Finds the attributes that changed, such as `device`. `common` are pairs of a base row and a head row that serve the
+/// same key.
 pub(super) fn attributes(
     spec: &TableSpec,
     base: &Table,

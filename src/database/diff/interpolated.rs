@@ -21,7 +21,8 @@ fn line<'a>(version: &'a str, shape: u64, axis: usize, point: &[f64]) -> Line<'a
 }
 
 impl<'a> ServedLines<'a> {
-    /// Adds a served point to a line along each of its axes.
+    /// Adds a served point to the lines that contain the point, one line for each axis. `shape` is the hash of the key
+    /// without its axis values. `latency` is in ms.
     pub(crate) fn add(&mut self, version: &'a str, shape: u64, point: &[f64], latency: f64) {
         for (axis, value) in point.iter().enumerate() {
             let points = self.0.entry(line(version, shape, axis, point)).or_default();

@@ -29,9 +29,9 @@ impl JoinedKeys {
         joined
     }
 
-    /// Removes rows whose key was corrected from `common`, `lost` and `gained`. Returns these rows as pairs of a base
-    /// row and a head row. `candidates` are pairs of rows that differ in key columns only. Candidates that are not
-    /// served are left out.
+    /// Finds rows with a corrected key, removes them from the lists of `self`, and returns them as pairs of a base row
+    /// and a head row. `candidates` are pairs of rows that differ in key columns only. Candidates that are not served
+    /// are ignored.
     pub(crate) fn take_rekeyed(&mut self, candidates: &[(u32, u32)]) -> Vec<(u32, u32)> {
         // Rows that serve the same key are not rekeyed: they differ in other columns, such as the device.
         let common: HashSet<(u32, u32)> = self.common.iter().copied().collect();

@@ -7,7 +7,7 @@ use super::{JoinedKeys, LatencyChange};
 use crate::base::stats::times_off;
 use crate::database::table::Keys;
 
-/// The maximum number of combinations of values that are listed for new keys. If there are more, none is listed.
+/// The maximum length of [`NewKeys::combinations`]. If there are more combinations, the list is empty.
 const SHAPES: usize = 3;
 
 /// The key whose latency changed by the largest factor.
@@ -19,15 +19,16 @@ pub struct FarthestKey {
     pub key: Vec<(String, serde_json::Value)>,
 }
 
-/// The numbers in new keys, which only the head serves. A key part is left out if new keys have the same numbers as
-/// other keys, unless the key part is an axis.
+/// The numbers that occur in new keys, which are keys that only the head serves. A key part other than an axis is left
+/// out if its numbers are the same as in the keys that both base and head serve.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewKeys {
     /// The numbers that occur in the new keys, by key part. Each list is sorted. Axes come last.
     pub values: Vec<(String, Vec<f64>)>,
-    /// The distinct combinations of numbers in the key parts `combined`, sorted; empty if there are more than three.
+    /// The distinct combinations of numbers that new keys have in the key parts named in `combined`, sorted; empty if
+    /// there are more than three.
     pub combinations: Vec<Vec<f64>>,
-    /// The names of the key parts in which the new keys have several numbers. Axes are left out.
+    /// The names of key parts in `values` whose number differs between new keys. Axes are left out.
     pub combined: Vec<String>,
 }
 

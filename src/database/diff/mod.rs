@@ -305,7 +305,7 @@ impl TableDiff {
         self.fault.as_ref().filter(|fault| self.rows.is_none() && !is_damaged(fault))
     }
 
-    /// Returns true if the table was not compared because `side`, which is base or head, cannot be read.
+    /// Returns true if the table was not compared because it cannot be read on the given side, which is base or head.
     pub(crate) fn lacks(&self, side: DiffSide) -> bool {
         self.rows.is_none() && self.fault.as_ref().is_some_and(|fault| fault.side == side)
     }

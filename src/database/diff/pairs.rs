@@ -87,8 +87,8 @@ pub(crate) fn pairs<'a>(base: State<'a>, head: State<'a>) -> Vec<FilePair<'a>> {
     pairs
 }
 
-/// Removes tables with an equal `key` from `gone` and `come`, and returns them as pairs. Several tables with the same
-/// key are paired in the order of the lists.
+/// Pairs each table in `come` with a table in `gone` for which `key` returns the same value. Returns the pairs, and
+/// removes the paired tables from both lists. Several tables with the same key are paired in the order of the lists.
 fn take<'a, K: Ord>(
     gone: &mut Vec<Loose<'a>>,
     come: &mut Vec<Loose<'a>>,

@@ -27,7 +27,7 @@ pub struct Ratios {
     pub worst: Vec<Example>,
 }
 
-/// A table in base and head, with the specs by which each of them is read.
+/// A table in base and head, with one spec for the base and one for the head.
 pub(crate) struct PairedTables<'a> {
     pub files: (&'a TableFile, &'a TableFile),
     pub tables: (Option<&'a Table>, Option<&'a Table>),

@@ -48,8 +48,8 @@ impl Diff {
     }
 }
 
-/// Returns the previous version of a table. If there is none, returns the same table of the nearest system. A table of
-/// the same version is preferred.
+/// Returns the previous version of a table on the same system. If there is none, returns the same version on another
+/// system. If that is missing, too, returns the table of the nearest system.
 fn nearest<'a>(shelf: &TableIndex<'a>, file: &TableFile) -> Option<&'a TableFile> {
     let before = shelf.editions(file).and_then(|all| all.last_before(&file.place.version));
     let near = || {

@@ -30,7 +30,8 @@ pub struct Relabelled {
     pub from: SliceName,
     /// The name of the slice after the change.
     pub to: SliceName,
-    /// The number of pairs of a key before and a key after the change.
+    /// The number of pairs of a key in the old slice and a key in the new slice. The two keys differ only in the
+    /// corrected text.
     pub keys: u64,
     /// The median of the latency ratios, after over before, of the paired keys.
     pub ratio: f64,
@@ -101,9 +102,9 @@ impl PairedTables<'_> {
     }
 }
 
-/// At least this share of the row pairs must differ in the same key columns. Otherwise their equal measurements are a
-/// coincidence. For the class [`Class::Rekey`](super::Class::Rekey), at least this share of a table's removed keys must
-/// be paired, too.
+/// Row pairs with equal measurements count as rekeyed only if at least this share of them differs in the same key
+/// columns. For the class [`Class::Rekey`](super::Class::Rekey), at least this share of a table's removed keys must be
+/// paired, too.
 pub(super) const NEARLY_ALL: f64 = 0.95;
 
 /// At least this share of the removed rows must be paired with added rows. Otherwise all pairs are discarded.

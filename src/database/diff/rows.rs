@@ -33,7 +33,7 @@ impl RowDiff {
         Self::over(&SharedColumns::of(base, head), base, head)
     }
 
-    /// Matches rows by the columns in `common`, in the way of [`between`](Self::between).
+    /// Matches rows as [`between`](Self::between) does. `common` are the columns of base and head, in pairs.
     pub(super) fn over(common: &SharedColumns, base: &Table, head: &Table) -> Self {
         let all: Vec<&ColumnPair<'_>> = common.all().collect();
         let keys: Vec<&ColumnPair<'_>> = common.keys.iter().collect();
@@ -53,8 +53,8 @@ impl RowDiff {
 /// The matched rows of base and head, the unmatched rows of the base, and the unmatched rows of the head.
 pub(super) type Paired = (Vec<(u32, u32)>, Vec<u32>, Vec<u32>);
 
-/// Matches equal rows at the same position in base and head. `base` and `head` are numbers of rows. Most changes leave
-/// most rows at their position.
+/// Matches equal rows at the same position in base and head. `base` and `head` are the row counts of the two tables.
+/// Most changes leave most rows at their position.
 fn in_place(columns: &[&ColumnPair<'_>], base: usize, head: usize) -> Paired {
     let both = base.min(head);
     let mut equal = vec![true; both];

@@ -37,7 +37,7 @@ pub struct ServedDiff {
     /// The latency ratios, after over before, of keys that are served before and after the change, sorted. Keys whose
     /// latency is not positive are left out.
     pub ratios: Vec<f64>,
-    /// The number of keys, served before and after the change, of which a measurement changed.
+    /// The number of keys with a changed measurement, among the keys that are served before and after the change.
     pub changed: u64,
     /// The attributes, such as `device`, that changed in the rows of keys served before and after the change.
     pub attributes: Vec<AttributeChange>,
@@ -47,14 +47,14 @@ pub struct ServedDiff {
     pub lost_keys: Vec<LostKey>,
     /// The names of all slices, indexed by [`LostKey::slice`].
     pub key_slices: Vec<SliceName>,
-    /// By column, the number of keys, served before and after the change, that lost a measurement other than the
-    /// latency.
+    /// The number of keys that lost a measurement other than the latency, by the column of the measurement. Only keys
+    /// that are served before and after the change are counted.
     pub unmeasured: BTreeMap<String, u64>,
-    /// The rows of base and head that serve the keys, with details of their changes.
+    /// Further details, such as the rows of base and head that serve the keys.
     pub rows: ServedRows,
 }
 
-/// The rows of base and head that serve the keys, with details of their changes.
+/// Further details of a [`ServedDiff`], such as the rows of base and head that serve the keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServedRows {
     /// The rows of keys that are served before and after the change, as pairs of a base row and a head row.
@@ -124,9 +124,9 @@ impl ServedDiff {
 }
 
 impl PairedTables<'_> {
-    /// Compares the keys that base and head serve; `None` if the key is unknown or a table lacks columns of the key.
-    /// `shared` are the columns of both tables. `rekeyed` are pairs of a base row and a head row that may differ in
-    /// their key only. `noise` is the spread between reruns of the table.
+    /// Compares the keys that base and head serve; `None` if the table's key is unknown or a table lacks columns of the
+    /// key. `shared` are the columns of both tables. `rekeyed` are pairs of a base row and a head row that differ in
+    /// key columns only. `noise` is the spread between reruns of the table.
     ///
     /// # Errors
     ///

@@ -173,7 +173,7 @@ impl Slices<'_> {
     }
 }
 
-/// Groups the keys that base and head serve by slice. `latencies` are in the order of `joined.common`. `noise` is the
+/// Groups the served keys of base and head by slice. `latencies` are in the order of `joined.common`. `noise` is the
 /// spread between reruns of the table.
 pub(super) fn slices(
     joined: &JoinedKeys,

@@ -29,7 +29,7 @@ use crate::specs::{NoiseBands, TableSpec};
 /// The keys of a table on one system and backend that no lookup finds after a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unserved {
-    /// The system, family, backend and version of the first changed table.
+    /// The system, family, backend and version of the first changed table, in the order of paths.
     pub place: Place,
     /// The name of the table.
     pub table: String,
@@ -54,7 +54,7 @@ pub struct UnservedSlice {
     pub keys: u64,
     /// The number of keys that the changed tables lost, including keys that another version still serves.
     pub removed: u64,
-    /// The number of the slice's keys in the file of the head that serves the most of them.
+    /// The largest number of keys of the slice that one file of the head serves.
     pub remaining: u64,
     /// The number of `keys` inside the range that their sweep still covers.
     pub inner: u64,
@@ -120,13 +120,13 @@ type SweepEnds = SmallVec<[(f64, f64); 2]>;
 /// The keys that the head serves, in all its versions.
 #[derive(Default)]
 struct RemainingKeys<'a> {
-    /// The ends of each sweep that lost keys, by the hash of the key without axes; `None` if no key is served.
+    /// The ends of each sweep that lost keys, by the hash of the key without axes; `None` if the whole sweep is lost.
     ends: HashMap<u64, Option<SweepEnds>>,
-    /// By slice, the number of keys in the file that has the most keys of the slice.
+    /// The largest number of keys of a slice that one file serves, by slice.
     slices: BTreeMap<SliceName, u64>,
-    /// By slice, the number of keys that the changed tables lost.
+    /// The number of keys that the changed tables lost, by slice.
     removed: BTreeMap<&'a SliceName, u64>,
-    /// The number of keys in the file that has the most keys, and the version of this file.
+    /// The largest number of keys that one file serves, and the version of this file; `None` if no key is served.
     most: Option<(u64, String)>,
     /// The served points of the sweeps that lost keys.
     lines: ServedLines<'a>,

@@ -130,8 +130,8 @@ impl<'a> MissingKey<'a> {
             .collect()
     }
 
-    /// Returns true if no text of the key contradicts the parameters. If the parameters contain any known text of a key
-    /// part, they must contain the key's own text.
+    /// Returns true if no text of the key contradicts the parameters. For example, the text `fp8` contradicts
+    /// parameters that contain the dtype `bf16` but not `fp8`.
     fn texts_agree_with(&self, values: &[Vec<Cell>]) -> bool {
         let named = |text: &Cell| values.iter().flatten().any(|value| value == text);
         self.cells().zip(&self.points.parts).all(|(own, part)| {

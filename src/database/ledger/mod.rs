@@ -151,8 +151,8 @@ impl Ledger {
         failed == backend && versions.is_none_or(|v| v.contains(version))
     }
 
-    /// Returns the failures that apply to a table, a backend and a version. A failed operation belongs to the table
-    /// whose name has the most words, all of which must be words of the operation's name.
+    /// Returns the failures that apply to a table, a backend and a version. `tables` are the names of all tables: a
+    /// failure belongs only to the table whose name fits the failed operation best.
     pub fn of(
         &self,
         spec: &TableSpec,

@@ -146,7 +146,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reads a bracket, comma or space. A parameter with a name ends at the next comma outside of its own brackets, or
-    /// at the bracket that closes around the parameter.
+    /// where the bracket around the parameter closes.
     fn punctuation(&mut self, c: char) {
         match c {
             '(' | '[' | '{' => {

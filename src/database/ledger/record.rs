@@ -54,7 +54,8 @@ impl Record {
         }
     }
 
-    /// Returns the fields that identify the failure. They are equal in two records of the same failure.
+    /// Returns the fields that identify the failure. Two records with the same values in these fields describe the same
+    /// failure.
     pub(crate) fn identity(&self) -> FailureIdentity<'_> {
         let Self { device_id, timestamp, .. } = self;
         FailureIdentity { case: self.case(), device_id, timestamp }
@@ -83,8 +84,8 @@ pub(super) fn words(name: &str) -> BTreeSet<String> {
     name.split(['_', '.', '-']).filter(|w| !w.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns the table that an operation writes: the one whose name has the most words, all of which must be words of the
-/// operation's name. `None` if there is no such table.
+/// Returns the table that an operation writes; `None` if there is no such table. All words of the table's name must
+/// occur in the operation's name. If several tables qualify, the one with the most words is returned.
 pub(super) fn table_of<'t>(operation: &BTreeSet<String>, tables: &[&'t str]) -> Option<&'t str> {
     let words_shared = |table: &&'t str| {
         let words = words(table.trim_end_matches("_perf"));

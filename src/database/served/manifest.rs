@@ -28,7 +28,7 @@ struct KernelGroup {
 enum Tier {
     /// Other backends may read the rows.
     Shared,
-    /// Other backends may read the rows. The framework itself chooses this kernel.
+    /// Other backends may read the rows, as for `Shared`. In addition, the framework itself chooses this kernel.
     SharedFallback,
     /// Other backends may not read the rows. The manifest lists the kernel only to document that its rows must stay
     /// absent.

@@ -125,9 +125,9 @@ pub(crate) fn served_rows(
 /// The indices of the rows that have one key, in file order. Up to two indices are stored without an allocation.
 pub(crate) type KeyRows = SmallVec<[usize; 2]>;
 
-/// Returns the rows with repeated keys: one group for each key, with all rows that have this key in the same map of the
-/// loader. Rows that the loader does not read are left out. Returns no groups for a table without the key's columns,
-/// except if the loader refuses repeated keys.
+/// Returns the rows with repeated keys, in groups. A group consists of all rows that have the same key in the same map
+/// of the loader. Rows that the loader does not read are left out. A table that lacks columns of the key has no groups,
+/// unless its loader refuses repeated keys.
 ///
 /// # Errors
 ///
@@ -201,8 +201,7 @@ pub(crate) fn rows_by_key(scope: &TableScope<'_>) -> Result<Option<Vec<(u64, u32
     read_rows(scope, &Keys::new(&spec.key, scope)?).map(Some)
 }
 
-/// Returns true if a table has the columns that the loader's key reads. Without them, all rows would have one
-/// key.
+/// Returns true if a table has all required columns of the loader's key. Without them, all rows would have one key.
 pub(crate) fn has_key(scope: &TableScope<'_>) -> bool {
     let is_optional = |name: &str| scope.spec.column(name).is_some_and(|column| column.optional);
     let is_known = |name: &str| name == "system" || scope.table.column(name).is_some();
@@ -210,8 +209,9 @@ pub(crate) fn has_key(scope: &TableScope<'_>) -> bool {
     columns.all(|name| is_known(name) || is_optional(name))
 }
 
-/// Returns the rows of all groups that violate `guard`, by which the loader refuses a table. In a violating group, the
-/// column `guard.varies` has several values, but the column `guard.with` has only one.
+/// Returns the rows that violate `guard`, so that the loader refuses the table. Rows with equal values in the columns
+/// `guard.by` form a group. The rows of a group violate the guard if they have several values in the column
+/// `guard.varies`, but only one value in the column `guard.with`.
 pub(crate) fn guarded_rows(table: &Table, guard: &Guard) -> Vec<usize> {
     let column = |name: &String| table.column(name);
     let by: Option<Vec<&Column>> = guard.by.iter().map(column).collect();

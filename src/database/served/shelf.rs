@@ -19,7 +19,7 @@ pub struct TableIndex<'a> {
     generations: BTreeMap<&'a str, &'a str>,
     /// The versions that a system's YAML names, by system, then by backend.
     named: BTreeMap<&'a str, BTreeMap<&'a str, &'a str>>,
-    /// The donors that version directories declare: for the place of each directory, pairs of table and donor version.
+    /// The donors that version directories declare, each as table and donor version, by the place of the directory.
     reuse: BTreeMap<&'a Place, Vec<(&'a str, &'a str)>>,
     /// The tables that the loader finds, by system.
     loaders: BTreeMap<&'a str, SystemShelf<'a>>,
@@ -233,7 +233,7 @@ impl<'a> TableIndex<'a> {
 pub struct Served<'a> {
     /// The version's own file; `None` if the version only has rows of other versions.
     pub own: Option<&'a TableFile>,
-    /// The files of the donors that the version declares, in file order.
+    /// The files of the donors that the version declares, in the order in which the loader reads the files.
     pub donors: Vec<&'a TableFile>,
     /// The files of earlier versions of the table, newest first.
     pub earlier: Vec<&'a TableFile>,

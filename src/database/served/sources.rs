@@ -30,7 +30,7 @@ pub(crate) enum Channel {
     Declared,
     /// The file of an earlier version of the backend.
     Earlier,
-    /// A file of another backend, which shares rows by the reuse manifest.
+    /// A file of another backend that shares its rows according to the reuse manifest.
     OtherBackend,
 }
 
@@ -55,7 +55,7 @@ struct VersionTables<'a> {
     parsed: Option<Version>,
     /// The tables by name. If several families have a table of the same name, this is the table of the first family.
     tables: BTreeMap<&'a str, &'a TableFile>,
-    /// The donors that the version's directories declare, as table and version, in file order.
+    /// The donors that the version's `reuse.yaml` files declare, each as table and version, in the declared order.
     donors: Vec<(String, String)>,
     /// True if the marker file `SHARED_LAYER_REUSE.txt` makes all other versions donors.
     reuses_all: bool,
@@ -137,8 +137,8 @@ impl<'a> SystemShelf<'a> {
         found
     }
 
-    /// Returns the declared donors of a table, as version and file. First come donors from `reuse.yaml`, in file order.
-    /// Donors by a marker file follow, newest first. Each version occurs once.
+    /// Returns the declared donors of a table, each version once, as version and file. Donors from `reuse.yaml` come
+    /// first, in the declared order. Donors by a marker file follow, newest first.
     fn declared(&self, backend: &str, version: &str, table: &str) -> Vec<(&'a str, &'a TableFile)> {
         let mut found: Vec<(&'a str, &'a TableFile)> = Vec::new();
         let Some(versions) = self.backends.get(backend) else { return found };
@@ -159,7 +159,7 @@ impl<'a> SystemShelf<'a> {
         found
     }
 
-    /// Returns the earlier versions that have the table, nearest first; none if `version` cannot be parsed.
+    /// Returns the earlier versions that have the table, newest first; none if `version` cannot be parsed.
     fn earlier(
         &self,
         backend: &str,
@@ -224,7 +224,7 @@ pub(super) fn peers_around<'s, 'a>(
 pub(crate) enum SystemKinship {
     /// The systems have the same GPU generation.
     Generation,
-    /// The systems have the same version of the measured software; their GPU generations may differ.
+    /// The tables have the same software version. The GPU generations of the systems may differ.
     SameVersion,
 }
 

@@ -209,9 +209,9 @@ impl TableMeta {
         own.into_iter().chain(self.collections.iter().cloned())
     }
 
-    /// Returns true if the entry states a collection that `before`, an older text of the entry, lacks. The new
-    /// collection must name the collector's commit, and must not be older than the collections in `before`. Its number
-    /// of rows must be at least `measured` and at most `rows`, the number of rows in the table.
+    /// Returns true if the entry lists a new collection, which the entry's older text `before` lacks. The new
+    /// collection must name the collector's commit, and must not be older than the collections in `before`. It must
+    /// have at least `measured` rows (the number of changed keys) and at most `rows` rows (the row count of the table).
     pub(crate) fn adds_collection(&self, before: Option<&Self>, measured: u64, rows: u64) -> bool {
         let before: Vec<_> = before.into_iter().flat_map(Self::all_collections).collect();
         let last = before.iter().filter_map(|event| event.collected_at.as_deref()).max();
@@ -227,7 +227,7 @@ impl TableMeta {
         self.all_collections().any(|event| is_new(&event))
     }
 
-    /// Returns the sum of the rows of all events; `None` if there are no events or one lacks its row count.
+    /// Returns the sum of the row counts of all events; `None` if there are no events or an event lacks its count.
     pub(crate) fn event_rows(&self) -> Option<u64> {
         let rows = self.collections.iter().map(|event| event.rows);
         rows.sum::<Option<u64>>().filter(|_| !self.collections.is_empty())
@@ -279,9 +279,9 @@ impl Meta {
         found.or_else(|| self.fields.pointer(&path)).unwrap_or(&serde_json::Value::Null)
     }
 
-    /// Returns true if a table's entry explains why the table has `found` rows instead of the stated number. Either
-    /// `found` is the number of rows of one collection event or the sum over all events. Or a comment contains `found`,
-    /// or the number of rows by which `found` exceeds the stated number.
+    /// Returns true if a table's entry explains why the table has `found` rows instead of the stated number. There are
+    /// three explanations: one event has `found` rows, all events together have `found` rows, or a comment contains
+    /// `found` or the number of rows by which `found` exceeds the stated number.
     pub(crate) fn explains(&self, table: &str, found: u64) -> bool {
         let Some(entry) = self.tables.get(table) else { return false };
         let events = entry.collections.iter().filter_map(|event| event.rows);

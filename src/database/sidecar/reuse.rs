@@ -27,7 +27,7 @@ pub struct Donor {
 }
 
 impl Reuse {
-    /// Returns the donors as table and version, in file order.
+    /// Returns the donors as table and version, in the order of `reuse.yaml`.
     pub(crate) fn donors(&self) -> Vec<(String, String)> {
         self.reuse.iter().map(|d| (d.table.clone(), d.from_version.clone())).collect()
     }

@@ -24,7 +24,7 @@ pub struct RowOrigin {
 struct PartRows<'a> {
     part: &'a Part,
     file: Arc<FileRows>,
-    /// Indices of columns in the assembled table: for each column of the file, and after these for each added column.
+    /// For each column of the file, the column's index in the assembled table. The indices of the added columns follow.
     columns: Vec<usize>,
 }
 
@@ -135,8 +135,8 @@ impl PartRows<'_> {
     }
 
     /// Fills `cells` with the cells of a row. `columns` is the number of columns in the assembled table. A column that
-    /// the row's file lacks gets an empty cell. A torn row never gets exactly `columns` cells, so that it stays
-    /// recognizable.
+    /// the row's file lacks gets an empty cell. A torn row has more or fewer cells than its file's header. To stay
+    /// recognizable, it never gets exactly `columns` cells.
     fn cells<'c>(&'c self, row: u32, columns: usize, cells: &mut Vec<&'c str>) {
         cells.clear();
         if self.file.line(row).1 {

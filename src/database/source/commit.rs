@@ -13,7 +13,7 @@ use super::repository::{git_error, is_before_the_first, merge_base, repository, 
 use super::{AgedFile, Entry, EntryKind, ReadError, SETTINGS, Source, history, lfs, listing};
 use crate::base::error::{Error, Result};
 
-/// A commit (or a bare tree) of a repository.
+/// A source that reads files from a commit (or a bare tree) of a repository, without a checkout.
 pub struct Commit {
     git_dir: PathBuf,
     /// The path of the source's root, relative to the top folder of the git repository. Empty, or ending in `/`.

@@ -56,7 +56,7 @@ pub struct AgedFile<'a> {
 pub enum AgeBasis {
     /// The file's present bytes.
     Bytes,
-    /// The bytes that the file's path had before the present bytes.
+    /// The file's bytes before the last change to the file.
     BytesBefore,
 }
 
@@ -84,7 +84,7 @@ pub enum EntryKind {
 /// A table that is assembled from rows of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assembly {
-    /// The format of the files.
+    /// The format of the files from which the table is assembled.
     pub dialect: Dialect,
     /// The parts of the table, in order.
     pub parts: Vec<Part>,
@@ -93,7 +93,7 @@ pub struct Assembly {
 /// The rows of one file that belong to a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// The file.
+    /// The file that contains the rows.
     pub entry: Entry,
     /// The cells that select rows, by column: a row is selected if it has all of these cells. Empty if the whole file
     /// is selected.

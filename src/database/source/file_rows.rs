@@ -33,8 +33,8 @@ pub struct FileRows {
     cells: Vec<(u32, u32)>,
     /// The cells of all rows, one after the other.
     text: String,
-    /// Columns that the file lacks and that are computed from another column: that column's index, and for each of its
-    /// cells the computed value.
+    /// The computed columns, which the file lacks. Each has the index of the column from which it is computed, and a
+    /// map from that column's cells to the computed cells.
     filled: Vec<(usize, BTreeMap<String, String>)>,
 }
 

@@ -7,16 +7,17 @@ use git2::{Oid, Repository};
 
 use super::{AgeBasis, AgedFile, Source};
 
-/// The maximal number of commits that are searched. Older changes count as equally old.
+/// The maximum number of commits that are searched. If neither file changes in these commits, both files count as
+/// equally old.
 const MOST_COMMITS: usize = 10_000;
 
-/// The bytes of a file whose age is searched for, commit by commit, from new to old.
+/// The bytes of a file that are searched for in the history, from the newest commit to the oldest.
 #[derive(Debug, Clone, Copy)]
 enum FileBytes {
     /// The bytes with this id; `None` for bytes that no commit contains.
     Of(Option<Oid>),
-    /// Either the file's current bytes or the bytes before them at the same path. A file that a pull request changed
-    /// thus has the age of the bytes before the change.
+    /// The file's current bytes, or the bytes before them at the same path. Thus a pull request's change to a file does
+    /// not make the file newer.
     Before {
         /// The id of the current bytes.
         now: Option<Oid>,

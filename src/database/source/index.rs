@@ -93,8 +93,8 @@ impl Index {
         empty
     }
 
-    /// Checks that every tracked file of a database below `prefix` exists at `root`. Deleted files are
-    /// allowed.
+    /// Checks that no tracked file of a database is missing on disk because of a sparse checkout. `root` is a folder on
+    /// disk, and `prefix` is the path of this folder in the repository. Files that a user deleted are not reported.
     ///
     /// # Errors
     ///

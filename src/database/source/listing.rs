@@ -14,10 +14,10 @@ use super::repository::git_error;
 use super::{Entry, EntryKind};
 use crate::base::error::{Error, Result};
 
-/// The maximal length of a path in bytes, above that of any file system.
+/// The maximum length of a path in bytes. Paths on disk are shorter.
 const LONGEST_PATH: usize = 4096;
 
-/// The maximal size of all paths and link targets together in bytes: about 250 for each of [`MOST_FILES`]
+/// The maximum total size of all paths and link targets in bytes. It allows about 250 bytes for each of [`MOST_FILES`]
 /// files.
 const MOST_BYTES: usize = 256 << 20;
 
@@ -29,9 +29,9 @@ pub(super) struct Listing<'r> {
     sizes: HashMap<Oid, u64>,
     /// The folders still to be listed: a tree with its path, which is empty or ends in `/`.
     folders: Vec<(Oid, String)>,
-    /// The number of files and folders so far.
+    /// The number of files and folders that were visited so far.
     visited: usize,
-    /// The size of all paths and link targets so far in bytes.
+    /// The total size of the paths and link targets that were visited so far, in bytes.
     bytes: usize,
     entries: Vec<Entry>,
 }

@@ -6,7 +6,7 @@ use crate::base::read::largest;
 /// The reason why a file cannot be read; shown in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The entry is not a file, with a description.
+    /// The entry is not a file, or its contents cannot be used. The text describes the problem.
     #[error("{0}")]
     NotAFile(String),
     /// The entry is a symbolic link to this target.
@@ -59,7 +59,8 @@ impl From<ReadError> for Reason {
     }
 }
 
-/// Refuses oversized files before memory is allocated for them.
+/// Returns an error if a file of this size is larger than any valid file of its kind. Called before memory is allocated
+/// for the file.
 pub(super) fn guard_size(path: &str, size: u64) -> Result<(), ReadError> {
     let most = largest(path);
     if size > most { Err(ReadError::TooLarge { size, most }) } else { Ok(()) }

@@ -6,8 +6,8 @@ use git2::Repository;
 
 use crate::base::error::{Error, Result, unknown};
 
-/// Opens the repository that contains `root` and returns it with the path of `root` below its top (empty, or
-/// ending in `/`). `None` outside of a repository.
+/// Opens the repository that contains `root`; `None` outside of a repository. Also returns the path of `root` below the
+/// repository's top, which is empty or ends in `/`.
 pub(super) fn repository(root: &Path) -> Result<Option<(Repository, String)>> {
     let root = root.canonicalize().map_err(|e| {
         Error::new(

@@ -19,7 +19,7 @@ use super::{
 use crate::base::error::{Error, Result};
 use crate::base::read::read;
 
-/// A folder on disk.
+/// A source that reads files from a folder on disk.
 pub(crate) struct WorkTree {
     root: PathBuf,
     /// The root's path below its repository's top; empty or ending in `/`.
