@@ -146,7 +146,7 @@ fn after_metadata<'a>(
     known.contains(&facts(&copy)).then_some(bytes)
 }
 
-/// Returns the bytes after a copy of a column's metadata with its position, as parquet-cpp wrote it; `None` if
+/// Returns the bytes after a copy of a column's metadata inside of a `ColumnChunk`, as parquet-cpp wrote it; `None` if
 /// `bytes` do not start with such a copy.
 fn after_chunk<'a>(mut bytes: &'a [u8], known: &BTreeSet<MetadataFacts<'_>>) -> Option<&'a [u8]> {
     let mut protocol = TCompactInputProtocol::new(&mut bytes, MOST_FOOTER);
