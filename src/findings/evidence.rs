@@ -131,7 +131,7 @@ impl Evidence {
         all
     }
 
-    /// The values of the typed fields that are present, by name.
+    /// The values of all fields except `figures`, by name. Fields without a value are left out.
     fn typed(&self) -> impl Iterator<Item = (&'static str, Value)> {
         let all = [
             ("other", self.other.as_deref().map(Value::from)),

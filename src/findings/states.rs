@@ -183,8 +183,8 @@ impl<'a> RowStates<'a> {
         self.is_touched(row) && (is_added() || known().is_none_or(|before| grade < *before))
     }
 
-    /// A rule can have two findings on a table, one for new hits and one for old hits. Returns the novelty of each, in
-    /// this order.
+    /// Returns the novelty of a rule's two findings on the table: first of the finding on new hits, then of the finding
+    /// on old hits.
     pub(super) fn novelties(&self) -> [Novelty; 2] {
         match self.change {
             RowChange::Unknown => [Novelty::Unjudged; 2],

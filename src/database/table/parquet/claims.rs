@@ -56,7 +56,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Returns the positions of a column's page indexes and bloom filter.
+/// Returns the positions of a column's offset index, column index and bloom filter, in this order; `None` for one that
+/// the file does not have.
 fn beside(
     bytes: &[u8],
     stated: &ColumnChunk,
