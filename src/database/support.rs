@@ -13,14 +13,14 @@ use crate::database::source::{Entry, NOT_FETCHED, Source, pointer};
 /// For each system, the file of the support matrix, and either the parsed matrix or the reason why it cannot be read.
 pub(crate) type Matrices = BTreeMap<String, (Entry, Result<Matrix, Reason>)>;
 
-/// The support matrix of a system.
+/// The support matrix of a system. It lists which models the planner supports there, by backend and version.
 #[derive(Debug, Default)]
 pub struct Matrix {
     /// The lines of the matrix, in file order.
     pub claims: Vec<Claim>,
 }
 
-/// A line of a support matrix.
+/// A line of a support matrix: a model on one version of a backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The model's architecture.
@@ -31,11 +31,11 @@ pub struct Claim {
     pub backend: String,
     /// The backend's version.
     pub version: String,
-    /// True if predictions for the model need only measured rows and no estimated ones.
+    /// True if the line states that the model can be predicted from measured rows alone.
     pub silicon: bool,
 }
 
-/// A line of a support matrix, with the columns of the CSV file.
+/// A line of the support matrix's CSV file, by column.
 #[derive(Deserialize)]
 struct MatrixLine {
     #[serde(rename = "HuggingFaceID")]
@@ -52,8 +52,8 @@ struct MatrixLine {
     status: String,
     #[serde(rename = "Command", default)]
     command: String,
-    /// The origin of the latencies, such as `silicon` for measured ones. Older matrices lack this column and state the
-    /// origin in the command.
+    /// The origin of the latencies, such as `silicon` for measured ones. `None` in older matrices, which state the
+    /// origin in the column `Command`.
     #[serde(rename = "Source", default)]
     source: Option<String>,
 }

@@ -34,7 +34,7 @@ struct BaselineFile {
 const SCHEMA: &str = "perfdb-gate/baseline/v1";
 
 impl Baseline {
-    /// Freezes findings; waived findings are excluded, because their waiver covers them.
+    /// Creates a baseline from findings. Waived findings are left out, because their waivers cover them.
     pub fn of(findings: &[Finding]) -> Self {
         let mut baseline = Self::default();
         for finding in findings.iter().filter(|f| f.waived_by.is_none()) {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub struct Evidence {
     /// Path of the table that the finding's table copies.
     pub other: Option<String>,
-    /// Path of a reference table that shows the deviation of the finding's worst rows.
+    /// Path of a reference table from whose latencies the finding's worst rows deviate.
     pub reference: Option<String>,
     /// Line of a text file, from 1.
     pub line: Option<u64>,
@@ -72,7 +72,8 @@ pub enum Explanation {
 }
 
 impl Explanation {
-    /// The reason that `rules/limits.yaml` states for a limit, or the name of the failure ledger.
+    /// Returns the reason for the missing keys as a text: the reason that `rules/limits.yaml` states, or `the failure
+    /// ledger` if the collector failed.
     pub(crate) fn reason(&self) -> &str {
         match self {
             Self::Limit { reason, .. } => reason,
@@ -115,7 +116,7 @@ impl Evidence {
         self.figures.insert(name, value);
     }
 
-    /// The value with a name; `None` if there is none.
+    /// Returns the value with the given name; `None` if the evidence has no such value.
     pub fn get(&self, name: &str) -> Option<Value> {
         let typed = || self.typed().find(|(n, _)| *n == name).map(|(_, value)| value);
         self.figures.get(name).cloned().or_else(typed)
@@ -130,7 +131,7 @@ impl Evidence {
         all
     }
 
-    /// The values of the typed fields that are present, by name.
+    /// The values of all fields except `figures`, by name. Fields without a value are left out.
     fn typed(&self) -> impl Iterator<Item = (&'static str, Value)> {
         let all = [
             ("other", self.other.as_deref().map(Value::from)),

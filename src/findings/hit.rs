@@ -15,8 +15,8 @@ pub enum Hit<'v> {
 /// All hits that one function of a rule returns.
 pub type Hits<'v> = Vec<Hit<'v>>;
 
-/// Creates the finding for some of a hit's rows; returns `None` if these rows need no report. If the created finding
-/// does not name its rows, callers name the rows with the worst severity.
+/// A function that creates the finding for some rows of a hit; `None` if these rows need no report. If the finding does
+/// not name its rows, the caller adds the numbers of the rows with the worst severity.
 pub(crate) type Describe<'v> = Box<dyn Fn(&HitPart<'_>) -> Option<Finding> + 'v>;
 
 /// Rows of a table that a rule matches. In a comparison of two states, new rows and old rows get separate findings,
@@ -45,7 +45,7 @@ pub struct RowHit {
     pub grade: Severity,
 }
 
-/// A part of a hit's rows.
+/// Rows of a hit that are reported in one finding, such as the new rows.
 #[derive(Debug, Default)]
 pub struct HitPart<'p> {
     /// Row numbers, ascending and distinct.

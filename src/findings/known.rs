@@ -109,7 +109,7 @@ pub struct BaseFindings {
     precedents: BTreeMap<Subject, Precedent>,
 }
 
-/// A finding of the base, with its place in the head.
+/// A finding of the base, with the subject and path that it would have in the head.
 #[derive(Debug)]
 struct BaseFinding {
     finding: Finding,
@@ -220,8 +220,8 @@ impl BaseFindings {
     }
 }
 
-/// Returns true if a finding of the head names a row that the base's finding names. If the base's finding or one of the
-/// head's findings names no rows, returns true if `head` is not empty.
+/// Returns true if a finding in `head` names a row that the finding `base` also names. Rows are the same if their keys
+/// are equal. If one of these findings names no rows, returns true unless `head` is empty.
 fn same_rows(base: &Finding, head: &[&Finding], rows: &ComparedRows) -> bool {
     if base.named_rows.is_empty() || head.iter().any(|f| f.named_rows.is_empty()) {
         return !head.is_empty();

@@ -18,12 +18,13 @@ const LISTED: &str = "point_rows";
 /// Name of the example value with the row's file, for findings on rows of several files.
 pub const SOURCE_FILE: &str = "source_file";
 
-/// For each row of an assembled table, the original file and the row's position in this file.
+/// The origin of each row of a table that is assembled from several files: the file, and the row's position in this
+/// file.
 struct Located<'a> {
     assembly: &'a Assembly,
-    /// All rows, torn ones included, in the order of the assembled text.
+    /// The origins of all rows, including damaged ones, in the order of the assembled text.
     all: Vec<RowOrigin>,
-    /// The rows that are not torn, as findings number them.
+    /// The origins of the rows that are not damaged, indexed by the row numbers in findings.
     rows: Vec<RowOrigin>,
 }
 
@@ -77,8 +78,8 @@ impl Located<'_> {
         &self.assembly.parts[origin.part].entry.path
     }
 
-    /// Sets a finding's path to the original file of its rows. If the rows are from several files, this is the file
-    /// with the most rows.
+    /// Sets a finding's path, row numbers and line numbers to those of the original file. If the finding's rows are
+    /// from several files, the path is that of the file with the most rows.
     fn name(&self, finding: &mut Finding) {
         if self.relabel_lines(finding) {
             return;
@@ -164,8 +165,8 @@ impl Located<'_> {
 /// Name of the example value that replaces [`OTHER_ROWS`] when row numbers are converted to line numbers.
 const OTHER_LINES: &str = "dropped_lines";
 
-/// Adds the line number of each example row in a text table. Reads the tables of these findings again, since tables are
-/// not kept in memory.
+/// Adds to each example row of a text table the row's line number in the file. The tables are decoded again for this,
+/// since they are not kept in memory.
 pub fn number_lines(findings: &mut [Finding], state: State<'_>) {
     let texts = state.catalog.tables.iter().filter(|file| file.format == Format::Csv);
     let texts: BTreeMap<&str, &TableFile> =

@@ -51,7 +51,7 @@ use crate::base::{digest::hex, escape::quoted};
 use crate::database::catalog::{Place, TableFile};
 pub use crate::database::table::{EXAMPLES, Example};
 
-/// The two states of a database that are compared. Each is a revision that the user gave on the command line.
+/// The git revisions of the two states of a database that are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComparedStates {
     /// Commit of the base state.
@@ -102,18 +102,19 @@ pub struct Finding {
     pub table: Option<String>,
     /// The affected slice, by column; empty for the whole table.
     pub slice: BTreeMap<String, Value>,
-    /// Number of affected rows.
+    /// Number of rows that this finding reports. In a comparison with a base, these are only new rows or only old rows.
     pub rows: u64,
-    /// Number of affected rows, both new and old ones. `None` if the finding is not on individual rows.
+    /// Number of affected rows in the table, new and old ones together. `None` if the finding is not on individual
+    /// rows.
     pub all_rows: Option<u64>,
-    /// Numbers of the affected rows, from 0. By these rows, a finding of the base is found again in the head.
+    /// Row numbers of the affected rows, from 0. They show whether a finding of the base still exists in the head.
     pub named_rows: Vec<u32>,
     /// Affected columns, donor tables or slices. In a pull request, the finding is new if the base's finding lacks one
     /// of these.
     pub parts: BTreeSet<String>,
     /// Message, one sentence.
     pub message: String,
-    /// Values behind the message.
+    /// Values that support the message, such as counts and ratios.
     pub evidence: Evidence,
     /// Up to [`EXAMPLES`] example rows.
     pub examples: Vec<Example>,
@@ -186,7 +187,7 @@ impl Finding {
         self
     }
 
-    /// Adds a value behind the message.
+    /// Adds a named value to the finding's evidence.
     pub fn evidence(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.evidence.insert(name.to_owned(), value.into());
         self

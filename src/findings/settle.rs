@@ -29,7 +29,7 @@ impl RowStates<'_> {
     }
 }
 
-/// The new rows of a hit, or the old ones.
+/// The rows of a hit with the same novelty: all of them are new, or all are old.
 #[derive(Default)]
 struct RowsOfNovelty {
     hits: Vec<RowHit>,
@@ -45,8 +45,9 @@ impl<'v> Hit<'v> {
         }
     }
 
-    /// Returns the hit's error on rows that the pull request adds or changes. Rows for which `is_hit` is true are left
-    /// out. A hit that is not on individual rows returns its finding if this is an error. `None` without an error.
+    /// Returns the finding for the hit's errors on rows that the pull request adds or changes; `None` if there are no
+    /// such errors. Rows for which `is_hit` returns true are left out. For a hit that is not on individual rows,
+    /// returns the hit's finding if it is an error.
     pub(crate) fn error_on_new_rows(
         self,
         states: &RowStates<'_>,
@@ -117,9 +118,8 @@ impl<'v> Hit<'v> {
     }
 }
 
-/// Returns the errors that a changed table would have under the facts of the base. `hits` are the table's hits under
-/// the base's facts, and `head` its hits under the head's facts. Rows are included if the pull request adds or changes
-/// them and they are not errors in `head`.
+/// Returns the errors that a pull request avoids by changing facts, such as the system's YAML file. These are errors on
+/// new or changed rows under the facts of the base (`hits`) that are not errors under the facts of the head (`head`).
 pub fn excused_errors<'v>(hits: Hits<'v>, head: &Hits<'v>, states: &RowStates<'_>) -> Vec<Finding> {
     let rows = head.iter().flat_map(Hit::graded_rows);
     let errors: BTreeSet<usize> =

@@ -66,7 +66,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// Returns the precision in the words of GitHub code scanning, such as `very-high`.
+    /// Returns the confidence as a precision level of GitHub code scanning, such as `very-high`.
     pub(crate) fn precision(self) -> &'static str {
         match self {
             Self::Look => "medium",

@@ -88,12 +88,14 @@ pub(crate) struct ComparedRows {
 }
 
 impl ComparedRows {
-    /// Returns the key hash of a row in the head. Returns the row number if the rows are the same in base and head.
+    /// Returns the value by which a row of the head is found in the base: the hash of the row's key, or the row number
+    /// if all rows are the same in base and head. `None` if the head has no such row.
     pub(crate) fn head_key(&self, row: usize) -> Option<u64> {
         self.matched.as_ref().map_or(Some(row as u64), |matched| matched.head_key(row))
     }
 
-    /// Returns the key hash of a row in the base. Returns the row number if the rows are the same in base and head.
+    /// Returns the value by which a row of the base is found in the head: the hash of the row's key, or the row number
+    /// if all rows are the same in base and head. `None` if the base has no such row.
     pub(crate) fn base_key(&self, row: usize) -> Option<u64> {
         self.matched.as_ref().map_or(Some(row as u64), |matched| matched.base_key(row))
     }
@@ -122,7 +124,8 @@ impl RowChange {
 /// what the rule found on these rows in the base.
 pub struct RowStates<'a> {
     pub(super) change: &'a RowChange,
-    /// Bit mask of the columns that the rule reads.
+    /// Bit mask of the columns that the rule reads, with the column bits of [`RowMatch`]. All bits are set if the rule
+    /// may read any column.
     bits: u64,
     /// True if something outside of the rows changed that the rule reads, such as the system's YAML file.
     has_new_facts: bool,
@@ -180,8 +183,8 @@ impl<'a> RowStates<'a> {
         self.is_touched(row) && (is_added() || known().is_none_or(|before| grade < *before))
     }
 
-    /// A rule can have two findings on a table, one for new hits and one for old hits. Returns the novelty of each, in
-    /// this order.
+    /// Returns the novelty of a rule's two findings on the table: first of the finding on new hits, then of the finding
+    /// on old hits.
     pub(super) fn novelties(&self) -> [Novelty; 2] {
         match self.change {
             RowChange::Unknown => [Novelty::Unjudged; 2],

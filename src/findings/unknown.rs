@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Finding, Novelty, Severity, Sink};
 use crate::base::words::{names, plural};
 
-/// A finding on a name that this program does not know stores the name under this key, in its evidence and in its
-/// slice.
+/// Key under which a finding's evidence and slice store the name that this program does not know.
 const UNKNOWN: &str = "unknown";
 
-/// A finding that several files share stores its common sentence under this key, in its slice.
+/// Key under which a finding's slice stores the sentence that the finding has in common with findings of other files.
 const SHARED: &str = "shared";
 
-/// Two findings with the same pair are merged: the rule's id, and the unknown name or the common sentence.
+/// The id of a finding's rule, and the finding's unknown name or common sentence. Findings with the same pair count as
+/// one finding, even if they are on different files.
 type NoveltyKey = (String, String);
 
 impl Finding {
@@ -54,8 +54,8 @@ pub(crate) fn unknown_of(findings: &[Finding]) -> BTreeSet<NoveltyKey> {
 
 impl Sink {
     /// Merges findings of several files about the same unknown name, or with the same common sentence, into one info on
-    /// the first file. `not_known` ends the sentence about an unknown name. If several rules report the same text, only
-    /// the findings of the rule with the most findings are kept.
+    /// the first file. If several rules report the same text, only the findings of the rule with the most findings are
+    /// kept. `not_known` is the end of the message about an unknown name.
     pub(crate) fn merge_unknown(&mut self, not_known: &str) {
         let mut merged: BTreeMap<(String, bool), Vec<Finding>> = BTreeMap::new();
         for finding in std::mem::take(&mut self.findings) {

@@ -18,14 +18,15 @@ pub struct Call {
     pub module: String,
     /// Name of the module's function.
     pub function: String,
-    /// Positional arguments. `{"type": T}` stands for attribute T of the module. `{"case": N}` stands for element N of
-    /// a case of the collector, namely the case that has all the other arguments.
+    /// Positional arguments. Two kinds of objects stand for values that are looked up: `{"type": T}` for attribute T of
+    /// the module, and `{"case": N}` for element N of a collector's case. The case is the one that has all the other
+    /// arguments.
     pub args: Vec<Json>,
     /// Name of the module's function that lists the collector's cases. A case is a tuple of arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cases: Option<String>,
-    /// Preferred values, by element index of a case. They decide which case is used if several cases have the same
-    /// arguments.
+    /// Preferred values of a case's elements, by element index. If several cases have the same arguments, one with
+    /// these values is used.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prefer: BTreeMap<usize, Json>,
     /// Environment variables of the call.
@@ -40,8 +41,8 @@ pub struct Call {
     /// process calls it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// The host's time per call, as the number of empty kernel launches that take equally long; `None` if a CUDA graph
-    /// is timed.
+    /// The time that the host needs per call, in units of one empty kernel launch; `None` if the call is timed as a
+    /// CUDA graph.
     #[serde(skip)]
     pub launches: Option<u32>,
     /// The reason why the measured time cannot be compared with the recorded one; `None` if it can. The time is shown,
@@ -56,7 +57,7 @@ pub(crate) struct Calls<'a> {
     runners: Vec<EvaluatedRunner<'a>>,
 }
 
-/// A runner of collectors, with its formulas evaluated for every row of a table.
+/// A runner (a collector's Python function that measures rows), with its formulas evaluated for every row of a table.
 struct EvaluatedRunner<'a> {
     runner: &'a Runner,
     rows: Option<Vals<'a, bool>>,

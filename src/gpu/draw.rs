@@ -46,7 +46,8 @@ pub struct DrawCounts {
     /// A sentence on the rows that were left out because they need more GPUs than this machine has; `None` without such
     /// rows.
     pub larger: Option<String>,
-    /// Number of rows left out because the device cannot measure what was recorded, such as another kernel.
+    /// Number of rows left out because the device's times cannot be compared with the recorded ones, for example
+    /// because the device runs another kernel.
     pub proxies: usize,
     /// Number of strata. A stratum contains the rows of one slice and one latency decile.
     pub strata: usize,
@@ -59,7 +60,8 @@ pub(crate) struct Drawn {
     pub file: TableFile,
     /// The numbers of rows at each step of the random draw.
     pub counts: DrawCounts,
-    /// True if the device measures what was recorded, so that the table can be judged. False if all points are proxies.
+    /// True if the points' measured times can be compared with the recorded ones, so that the table can be judged.
+    /// False if all points are proxies.
     pub is_judged: bool,
     /// The points in the order of measurement, each with the noise band of its latency.
     pub points: Vec<(Point, Option<NoiseBand>)>,

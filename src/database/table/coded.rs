@@ -25,8 +25,8 @@ impl CodedColumn {
         Self { codes, numbers: numbers(numbering) }
     }
 
-    /// Creates a column from row groups. Each group has one index per row, into a dictionary of the group that may
-    /// contain duplicates. `None` if an index is outside of its dictionary.
+    /// Creates a column from row groups. A group has a dictionary of numbers, and one index per row into this
+    /// dictionary. The dictionary may contain a number twice. Returns `None` if an index is outside of its dictionary.
     pub(crate) fn of_groups(mut groups: Vec<(Vec<u32>, Vec<i64>)>) -> Option<Self> {
         let is_beyond = |(indices, dictionary): &(Vec<u32>, Vec<i64>)| {
             let most = indices.iter().fold(0, |most, index| most.max(*index));
@@ -57,7 +57,7 @@ impl CodedColumn {
         self.numbers[self.codes[row] as usize]
     }
 
-    /// Applies the function `of` to the number of each row; each distinct number is computed once.
+    /// Applies the function `of` to the number of each row. `of` is called only once per distinct number.
     pub(crate) fn map<T: Copy>(&self, of: impl Fn(i64) -> T) -> Vec<T> {
         let all: Vec<T> = self.numbers.iter().map(|number| of(*number)).collect();
         self.codes.iter().map(|code| all[*code as usize]).collect()
@@ -83,7 +83,7 @@ fn are_distinct(numbers: &[i64]) -> bool {
 
 /// Returns true if there are values and all are equal.
 pub fn all_equal<T: PartialEq>(values: &[T]) -> bool {
-    /// The number of values in a block. The values of a block are compared without branches.
+    /// The number of values that are compared at once, without branches.
     const BLOCK: usize = 256;
     let Some((first, others)) = values.split_first() else { return false };
     others.chunks(BLOCK).all(|block| block.iter().fold(true, |are, value| are & (value == first)))

@@ -10,8 +10,8 @@ use crate::base::expr::NULL_CODE;
 /// processed.
 const BLOCK: usize = 1024;
 
-/// The limit up to which combinations are numbered in a list, in possible combinations per row. Above the limit, a hash
-/// table is used.
+/// Combinations are numbered in a list if at most this many combinations per row are possible; otherwise in a hash
+/// table.
 const LISTED_PER_ROW: usize = 8;
 
 /// Columns of codes whose combinations are numbered. Rows with the same codes in all columns have the same combination.

@@ -86,7 +86,8 @@ pub enum TableFault {
     /// The table cannot be decoded, with the reason.
     #[error("cannot be read: {0}")]
     Unreadable(String),
-    /// The file is a git-LFS pointer instead of the table.
+    /// The file is a git-LFS pointer instead of the table. For a table that `.gitattributes` keeps in git-LFS, see
+    /// `InLfs`.
     #[error("the file is a git-LFS pointer to {} bytes: `git lfs pull` fetches the table", .0.size)]
     LfsPointer(Pointer),
     /// The file is a git-LFS pointer, as `.gitattributes` requires, but the table itself was not fetched.

@@ -25,7 +25,7 @@ pub const REFERENCE: &str = "row of";
 /// The maximum number of examples of a finding.
 pub const EXAMPLES: usize = 5;
 
-/// Converts a text to JSON and cuts it if it is too long for a name, since cells may contain megabytes.
+/// Converts a text to JSON. A text of more than 200 characters is cut, since cells may contain megabytes.
 pub fn text_json(text: &str) -> Value {
     const LONGEST: usize = 200;
     match text.char_indices().nth(LONGEST) {

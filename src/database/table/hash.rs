@@ -47,8 +47,8 @@ pub(super) fn part_seed(seed: u64, part: usize) -> u64 {
     mix(seed, part as u64 + 1)
 }
 
-/// Returns the hash of one value of a key part. A key's hash is a sum that includes the hashes of its parts. `part` is
-/// the part's index, and `bits` identifies the value; for numbers, see [`number_bits`].
+/// Returns the hash of one value of a key part. The hash of a key is the sum of a seed and the hashes of its parts.
+/// `part` is the part's index, and `bits` identifies the value; for numbers, see [`number_bits`].
 #[inline]
 pub(crate) fn part_hash(part: usize, bits: u64) -> u64 {
     mix(part_seed(SEED, part), bits)

@@ -8,8 +8,9 @@ use crate::base::expr::WholeNumbers;
 
 /// Integers, one per row.
 ///
-/// Most files store integers as codes, and most callers only need the codes. The slice of plain integers is created
-/// when it is first requested. If only plain integers are stored, the codes are created on request.
+/// Most files store integers as codes (indices into a list of distinct integers), and most callers only need the codes.
+/// The slice of plain integers is created when it is first requested. If only plain integers are stored, the codes are
+/// created on request.
 #[derive(Debug, Clone)]
 pub struct IntValues {
     values: OnceLock<Vec<i64>>,
@@ -48,7 +49,7 @@ impl Deref for IntValues {
 }
 
 impl IntValues {
-    /// Returns the integers as codes.
+    /// Returns the column as a list of distinct integers and one code per row.
     pub(crate) fn coded(&self) -> &CodedColumn {
         self.coded.get_or_init(|| CodedColumn::of(self))
     }

@@ -48,8 +48,8 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// Returns a hash of each row's key. Equal keys have equal hashes in every table, independent of the
-    /// encoding.
+    /// Returns a hash of each row's key. Equal keys have equal hashes in every table, however the table's file is
+    /// encoded.
     pub fn hashes(&self) -> &[u64] {
         self.hashes.get_or_init(|| self.hash(KeyHasher::fixed()))
     }

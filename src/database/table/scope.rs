@@ -44,12 +44,13 @@ impl<'a> TableScope<'a> {
         Self { table, spec, place, system, sidecar: None, lookups, range, record: None }
     }
 
-    /// Returns the same view, except that it adds the columns and system facts that formulas read to `record`.
+    /// Returns a view of the same rows that notes in `record` which columns and system facts formulas read.
     pub(crate) fn recording(&self, record: &'a ReadsRecord) -> Self {
         Self { range: self.range.clone(), record: Some(record), ..*self }
     }
 
-    /// Returns the longest of the table's bounds for each row, in ms; 0 if no bound of the row is positive.
+    /// Returns a lower limit of each row's latency in ms: the longest of the bounds that the table's spec states. 0 if
+    /// no bound of the row is positive.
     ///
     /// # Errors
     ///
@@ -126,10 +127,12 @@ impl Scope for TableScope<'_> {
 /// Dotted name of the system fact that states the GPU's compute capability.
 const CAPABILITY: &str = "gpu.sm_version";
 
-/// Returns the rank of each row, from 0. The loader looks for a key first in the rows with rank 0, then with rank 1,
-/// and so on. If kernels are stored separately, each kernel has a rank: 0 for the pinned kernel, then by decreasing
-/// number of rows. Otherwise, rows in maps that the loader reads last have rank 1. `None` if the table has no such
-/// order.
+/// Returns the rank of each row, from 0: the loader looks for a key first in the rows of rank 0, then in those of rank
+/// 1, and so on. `None` if the table has no such order.
+///
+/// If the loader stores each kernel's rows separately, each kernel has a rank: 0 for the default kernel, then by
+/// decreasing number of rows. Otherwise, the rows that the loader searches last have rank 1, and all other rows have
+/// rank 0.
 pub fn lookup_ranks(scope: &TableScope<'_>) -> Option<Vec<u32>> {
     let Some(lanes) = scope.spec.lanes.as_ref() else {
         let last = scope.spec.buckets.iter().find(|bucket| bucket.apart.is_some())?;

@@ -21,7 +21,7 @@ use crate::gpu::work::{Dtype, Fill, Work};
 /// NCCL's constant for a sum.
 const SUM: sys::ncclRedOp_t = sys::ncclRedOp_t::ncclSum;
 
-/// The first GPUs of this host, joined by NCCL communicators.
+/// The first N GPUs of this host, joined by NCCL communicators, to measure collective operations.
 pub(crate) struct Fabric {
     nccl: &'static Nccl,
     ranks: Vec<Rank>,

@@ -38,7 +38,7 @@ const RESERVE: usize = 4 << 30;
 /// single copy.
 const OPERAND_COPIES_BYTES: u64 = 4 << 30;
 
-/// The number of launches on CUDA's default stream when the GPU is opened.
+/// The number of operations that [`use_default_stream`] launches on CUDA's default stream.
 const DEFAULT_STREAM_LAUNCHES: usize = 64;
 
 /// The first GPU of this machine.

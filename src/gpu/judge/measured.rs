@@ -19,11 +19,11 @@ pub struct Measured {
     /// The noise band of the point: percentiles of the ratio between two measurements of the same point. `None` if
     /// unknown.
     pub band: Option<NoiseBand>,
-    /// A time in ms. A shorter recorded time counts as determined by the host's kernel launches. 0 if the host never
-    /// determines the time.
+    /// The threshold in ms below which a recorded time is host-bound: the host's kernel launches, and not the GPU,
+    /// determine the time. 0 if no time is host-bound.
     pub host_ms: f64,
-    /// The log ratio of this GPU's times to the times of other GPUs of the same model. It is subtracted before the
-    /// point is judged; 0 if unknown.
+    /// The offset of this GPU: the log ratio of measured to recorded times, as estimated from control tables. It is
+    /// subtracted from the point's log ratio; 0 if unknown.
     pub card: f64,
 }
 
@@ -34,8 +34,8 @@ pub(crate) enum PointVerdict {
     Within,
     /// The ratio of measured to recorded time differs from 1 by more than 99 % of repeated measurements do.
     Beyond,
-    /// The device measured another kernel than the recorded one, or a time that cannot be compared. The point is shown,
-    /// but not judged.
+    /// The measured time cannot be compared with the recorded one, for example because the device ran another kernel.
+    /// The point is shown, but not judged.
     Proxy,
     /// The host's kernel launches, and not the GPU, determine the time. The point is shown, but not judged.
     HostBound,

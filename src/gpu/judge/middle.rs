@@ -12,7 +12,8 @@ pub(crate) struct Middle {
     pub error: f64,
     /// The maximum absolute value of `bias` of a table that does not fail.
     pub allowed: f64,
-    /// The largest absolute log ratio by which the table may be wrong, given the sample; NaN without points.
+    /// Upper confidence limit of the table's error, as an absolute log ratio: the sample rules out a larger error. NaN
+    /// without points.
     pub excluded: f64,
 }
 

@@ -5,8 +5,8 @@ use super::words::{against_recorded, size};
 use crate::base::stats::{median, normal_within};
 use crate::gpu::recipe::Margins;
 
-/// The minimum number of control tables with a small bias. If there are fewer, all control tables are used, but only if
-/// there are at least [`LEAST`].
+/// If at least this many control tables have a small bias, the GPU's offset is estimated from these tables. Otherwise,
+/// it is estimated from all control tables, of which there must be at least [`LEAST`].
 const LEAST_RIGHT: usize = 2;
 const LEAST: usize = 3;
 

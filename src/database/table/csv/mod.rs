@@ -125,8 +125,8 @@ impl Rows {
         }
     }
 
-    /// Converts the rows to a table. If most cells of a column have the type that the spec states, rows with other
-    /// cells in this column are counted as damaged and left out. The column thus keeps its type.
+    /// Converts the rows to a table. If most cells of a column have the type that the spec states, the column keeps
+    /// this type, and rows with a cell of another type in this column are left out as damaged.
     fn table(mut self, names: Vec<String>) -> Table {
         let mut columns: Vec<Column> = self.columns.iter().map(Cells::column).collect();
         let mut strays: BTreeMap<usize, String> = BTreeMap::new();

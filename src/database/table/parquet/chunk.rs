@@ -8,7 +8,7 @@ use crate::specs::Codec;
 #[derive(Debug)]
 pub(crate) struct ChunkGroup {
     pub(super) rows: usize,
-    /// The chunks of all leaves, in the order of the schema.
+    /// One chunk for each leaf (innermost column) of the schema, in schema order.
     pub(super) chunks: Vec<Chunk>,
 }
 

@@ -56,7 +56,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Returns the positions of a column's page indexes and bloom filter.
+/// Returns the positions of a column's offset index, column index and bloom filter, in this order; `None` for one that
+/// the file does not have.
 fn beside(
     bytes: &[u8],
     stated: &ColumnChunk,
@@ -146,7 +147,7 @@ fn after_metadata<'a>(
     known.contains(&facts(&copy)).then_some(bytes)
 }
 
-/// Returns the bytes after a copy of a column's metadata with its position, as parquet-cpp wrote it; `None` if
+/// Returns the bytes after a copy of a column's metadata inside of a `ColumnChunk`, as parquet-cpp wrote it; `None` if
 /// `bytes` do not start with such a copy.
 fn after_chunk<'a>(mut bytes: &'a [u8], known: &BTreeSet<MetadataFacts<'_>>) -> Option<&'a [u8]> {
     let mut protocol = TCompactInputProtocol::new(&mut bytes, MOST_FOOTER);

@@ -20,7 +20,7 @@ use super::text::{self, owned};
 use super::{ChunkGroup, ColumnError, ColumnResult, one_line};
 use crate::database::table::{CodedColumn, Column};
 
-/// Decodes a column of a type. `leaves` are the indices of the column's leaves in the Parquet schema.
+/// Decodes a column whose Arrow type is `dtype`. `leaves` are the indices of the column's leaves in the Parquet schema.
 pub(super) fn read(
     pages: &mut BoundedPages<'_>,
     footer: &Footer,
@@ -58,8 +58,8 @@ pub(super) fn read(
     cells(&dtype, arrays)
 }
 
-/// Returns 64-bit integers as codes if all of them are dictionary indices, so that only the indices are
-/// decoded; otherwise `None`.
+/// Reads a column of 64-bit integers as codes, which needs only the dictionary indices. `None` if a value is null or is
+/// stored without a dictionary.
 fn indexed(groups: &[Pages]) -> ColumnResult<Option<CodedColumn>> {
     let Some(dictionaries) = groups.iter().map(Pages::dictionary).collect::<Option<Vec<_>>>()
     else {
@@ -132,7 +132,7 @@ fn indices() -> Field {
     Field { metadata: Some(category.into()), ..Field::new("".into(), dtype, true) }
 }
 
-/// Converts a column's arrays to cells.
+/// Converts the decoded arrays of a column to a [`Column`].
 fn cells(dtype: &ArrowDataType, mut arrays: Vec<ArrayRef>) -> ColumnResult<Column> {
     use ArrowDataType as T;
     // Fast path for nearly all columns of numbers, which are taken over without conversion.
@@ -176,7 +176,7 @@ fn cast<T: Array>(arrays: &[ArrayRef]) -> ColumnResult<Vec<&T>> {
     arrays.collect::<Option<_>>().ok_or(ColumnError::Arrays)
 }
 
-/// Returns the numbers of a column that is a single array without nulls.
+/// Takes the numbers out of a column that consists of a single array without nulls; `None` for any other column.
 fn whole<T: NativeType>(arrays: &mut [ArrayRef]) -> Option<Vec<T>> {
     let [array] = arrays else { return None };
     let array: &mut PrimitiveArray<T> = array.as_any_mut().downcast_mut()?;

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use crate::database::limits::{LONGEST_TEXT, MOST_BYTES, MOST_CELLS, MOST_COLUMNS};
 
-/// The reason why a file is not decoded. The text follows "cannot be read:".
+/// The reason why a file is not decoded. Its text is the end of a message that begins with "cannot be read:".
 #[derive(Debug, thiserror::Error)]
 pub(in crate::database::table) enum FileError {
     #[error("it does not begin as a parquet file does")]
@@ -42,7 +42,8 @@ pub(in crate::database::table) enum FileError {
 /// The result of reading a column or one of its pages.
 pub(in crate::database::table) type ColumnResult<T> = Result<T, ColumnError>;
 
-/// The problem of a column or of one of its pages. The text follows the column's name.
+/// The problem of a column or of one of its pages. Its text is the end of a sentence that begins with the column's
+/// name.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub(in crate::database::table) enum ColumnError {
     #[error("has a page whose header is damaged or too long")]

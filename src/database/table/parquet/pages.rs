@@ -35,7 +35,8 @@ pub(super) struct BoundedPages<'a> {
     decompressor: Decompressor,
 }
 
-/// The decompressed pages of a column in a row group, with headers that state their real contents.
+/// The decompressed pages of a column in a row group. Each page has a new header, which states the checked size and
+/// number of values.
 pub(super) struct Pages {
     pub(super) bytes: Vec<u8>,
     /// True if all values are indices into a dictionary.

@@ -72,7 +72,7 @@ fn is_padding(bytes: &[u8]) -> bool {
     bytes.len() <= 8 && bytes.iter().all(|byte| *byte == 0)
 }
 
-/// Returns true if the bytes are `count` texts, each after its length.
+/// Returns true if the bytes are `count` texts, each preceded by its length.
 fn texts(mut bytes: &[u8], count: usize) -> bool {
     let one = |bytes: &mut &[u8]| {
         let length = take(bytes, 4)?.try_into().ok().map(u32::from_le_bytes)?;
@@ -81,8 +81,8 @@ fn texts(mut bytes: &[u8], count: usize) -> bool {
     (0..count).all(|_| one(&mut bytes).is_some()) && is_padding(bytes)
 }
 
-/// Returns true if the bytes are dictionary indices: their width, then runs. The decoder checks packed
-/// indices itself.
+/// Returns true if the bytes are `count` dictionary indices: the width of an index in bits, followed by the indices as
+/// runs. The decoder itself checks bit-packed indices.
 fn indices(bytes: &[u8], count: usize, entries: usize) -> bool {
     let Some((width, rest)) = bytes.split_first() else { return false };
     let known = |run: ValueRun<'_>| match run {
@@ -92,7 +92,7 @@ fn indices(bytes: &[u8], count: usize, entries: usize) -> bool {
     *width <= 32 && runs(rest, usize::from(*width), count, known).is_some()
 }
 
-/// Returns true if the bytes are flags as runs, after their length.
+/// Returns true if the bytes are `count` flags: the length in bytes, followed by the flags as runs.
 fn flags(mut bytes: &[u8], count: usize) -> bool {
     let length = take(&mut bytes, 4).and_then(|l| l.try_into().ok()).map(u32::from_le_bytes);
     let flag = |run: ValueRun<'_>| match run {

@@ -7,8 +7,8 @@ use super::runs::take;
 use super::{Chunk, ColumnError, ColumnResult};
 use crate::database::limits::LONGEST_TEXT;
 
-/// The maximum total size of the texts in a page's header, in bytes. A header contains the page's smallest and largest
-/// text, and each of these texts twice.
+/// The maximum total size of the texts in a page's header, in bytes. Two fields of a header contain the page's smallest
+/// text, and two its largest text.
 const LONGEST_HEADER: usize = 4 * LONGEST_TEXT + 4096;
 
 /// A page of a column chunk in the file.
@@ -32,7 +32,7 @@ impl RawPage<'_> {
 /// An iterator over the pages of a chunk, which must fill the chunk.
 pub(super) struct PageWalk<'a> {
     rest: &'a [u8],
-    /// The position of `rest` in the file.
+    /// The position in the file of `rest`, the bytes that were not read yet.
     start: usize,
     /// The stated position of the first data page, until that page is reached.
     first_data: Option<usize>,
