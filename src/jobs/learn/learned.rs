@@ -28,8 +28,8 @@ const GROWS: f64 = 1.2;
 /// total.
 const PAIRS: usize = 10;
 
-/// A latency counts as the sum of the columns in µs if the median ratio of latency to sum, over a table's rows, differs
-/// from 1 by at most this fraction.
+/// The column `latency` counts as the sum of a table's columns in µs if the ratio of latency to sum differs from 1 by
+/// at most this fraction, in the median over the table's rows.
 const SAME: f64 = 0.02;
 
 /// The properties of a table, learned from its files so far.
