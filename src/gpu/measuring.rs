@@ -36,19 +36,19 @@ pub(crate) struct MeasuringRun<'a> {
     pub device: &'a mut dyn Device,
     /// The time limit, and the user's request to stop.
     pub finishing: Finishing,
-    /// The log of all replies; `None` without a log.
+    /// The file to which the device's replies are logged; `None` if nothing is logged.
     pub replies: Option<File>,
     /// The error by which the device failed; `None` if it works. After this error, nothing more is measured.
     pub failed: Option<Error>,
-    /// The reasons of the last failed measurements of the table. They are all the same, because another result clears
-    /// the list.
+    /// The reasons why the table's latest points could not be measured. All of them are equal: a success or a different
+    /// reason clears the list.
     pub failures: Vec<Reason>,
     /// Duration in seconds of the table's fastest measurement.
     pub fastest: f64,
 }
 
-/// Appends the reason of a failed answer to `failures`, a list of equal reasons. A success, or another reason, clears
-/// the list first. Changes nothing once the table is given up.
+/// Appends the reason of a failed answer to `failures`, which lists successive failures with the same reason. A success
+/// or a different reason clears the list first. Once the table is given up, the list stays as it is.
 fn add_failure(failures: &mut Vec<Reason>, answer: &Result<Answer, Reason>) {
     if cause(failures).is_none() {
         failures.retain(|why| answer.as_ref().err() == Some(why));
@@ -77,8 +77,8 @@ impl MeasuringRun<'_> {
         Some(answer)
     }
 
-    /// Measures each control point once, and appends the median time in ms to the point's list in `times`. `asked` is
-    /// the number of points of the table.
+    /// Measures each control point once. Appends the median time of the point's samples, in ms, to the point's list in
+    /// `times`. `asked` is the number of drawn points of the table.
     fn pass(&mut self, controls: &[Point], times: &mut [Vec<f64>], asked: usize) -> Result<()> {
         for (index, (point, times)) in controls.iter().zip(times).enumerate() {
             if !is_affordable(index, asked, self.fastest) {
@@ -96,19 +96,20 @@ impl MeasuringRun<'_> {
 /// are measured.
 const SLOW: f64 = 2.0;
 
-/// Returns true if the control point with this index is to be measured. If calls are slow, the number of control points
-/// is limited to a quarter of the table's `asked` points, but at least 2.
+/// Returns true if the control point with this index is to be measured. If the table's fastest call takes longer than
+/// [`SLOW`], the number of control points is limited to a quarter of the table's `asked` points, but at least 2.
 fn is_affordable(index: usize, asked: usize, fastest: f64) -> bool {
     index < (asked / 4).max(2) || fastest <= SLOW
 }
 
-/// The maximum duration of the timed part of a control point's sample, in ms.
+/// The time in ms that one sample of a control point may take. The number of timed runs per sample is reduced
+/// accordingly, but not below 6.
 const CONTROL_MS: f64 = 100.0;
 
 /// The measured points of a table, not yet judged.
 pub(crate) struct MeasuredTable {
     pub file: TableFile,
-    /// The numbers of rows at each step of the random draw.
+    /// The seed of the random draw, and counts of the table's rows, such as the number of rows that cannot be measured.
     pub counts: DrawCounts,
     /// The points in the order of measurement.
     pub points: Vec<Measured>,
@@ -199,7 +200,8 @@ impl MeasuredTable {
         (self.complaints.errors == 0).then(control).flatten()
     }
 
-    /// Judges the table by its points, after subtracting the GPU's offset.
+    /// Judges the table by its points' log ratios of measured to recorded time. `offset`, the log ratio by which this
+    /// GPU is generally slower or faster, is subtracted from them first.
     pub(crate) fn judged(&self, about: &About, offset: Option<Offset>, limits: &Margins) -> Sample {
         let limits = limits.of(&self.file.table);
         let mut points = self.points.clone();
@@ -233,14 +235,15 @@ impl MeasuredTable {
     }
 }
 
-/// Returns a time in ms. A shorter recorded time of the point counts as determined by the host's kernel launches.
+/// Returns the threshold in ms below which a recorded time is launch-bound: determined by the host's kernel launches
+/// and not by the GPU. Returns 0 if no time is launch-bound.
 fn host_ms(point: &Point, about: &About) -> f64 {
     let launches = point.call.as_ref().and_then(|call| call.launches);
     launches.zip(about.launch_us).map_or(0.0, |(count, us)| f64::from(count) * us / 1e3)
 }
 
-/// Chooses the control points among the drawn points, with latencies from short to long. The longest latencies and rows
-/// that a call measures as a group are left out.
+/// Chooses at most [`CONTROLS`] of the drawn points as control points, with latencies from short to long. The longest
+/// latencies are left out. Points that one call measures together with others are left out, too.
 fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     let single = |p: &&Point| p.call.as_ref().is_none_or(|call| call.group.is_none());
     let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).filter(single).collect();
@@ -279,7 +282,8 @@ fn trouble(about: &About, points: &[Measured]) -> Vec<String> {
     reasons
 }
 
-/// Keeps the times of the control points that were measured in every pass.
+/// Removes the control points that were not measured in every pass. Each inner list contains the times of one control
+/// point.
 fn whole(mut passes: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let most = passes.iter().map(Vec::len).max().unwrap_or(0);
     passes.retain(|times| times.len() == most && most > 1);

@@ -44,14 +44,14 @@ pub struct Sample {
     /// Name and version of the software that was measured, such as `cuBLAS 13.0.2`; `None` if the table has the same
     /// version.
     pub measured_with: Option<String>,
-    /// The numbers of rows at each step of the random draw.
+    /// The seed of the random draw, and counts of the table's rows, such as the number of rows that cannot be measured.
     pub draw: DrawCounts,
     /// The smallest error of the table that the sample detects, and the rate of false alarms.
     pub power: Power,
     /// The limits by which the sample is judged.
     pub margins: Margins,
-    /// The log ratio of this GPU's times to the recorded times, estimated from other tables; `None` if there are too
-    /// few.
+    /// The log ratio by which this GPU is generally slower than the GPU of the recorded times, estimated from control
+    /// tables; `None` if there are too few control tables.
     pub offset: Option<Offset>,
     /// The points in the order of measurement.
     pub points: Vec<Measured>,

@@ -16,7 +16,7 @@ use crate::specs::{Library, measured_unit};
 /// The recipes and runners, which describe how rows are measured.
 #[derive(Debug, Clone)]
 pub(crate) struct Methods {
-    /// Recipes for the built-in kernels, and the limits of a verdict.
+    /// Recipes for the built-in kernels, with the limits for judging tables.
     pub recipes: Recipes,
     /// The runners, which call the collectors' functions; `None` if the collectors are not used.
     pub runners: Option<Runners>,
@@ -67,8 +67,8 @@ impl Methods {
     }
 }
 
-/// The rows of a table that can be measured again, and how. They are the rows that the loader serves and a filter
-/// selects.
+/// The selected rows of a table, with the recipes or calls that measure them. Of a recorded table, only rows that the
+/// loader serves are selected.
 pub(crate) struct MeasurablePoints<'a> {
     path: &'a str,
     table: &'a Table,
@@ -79,7 +79,7 @@ pub(crate) struct MeasurablePoints<'a> {
     recipes: Vec<EvaluatedRecipe<'a>>,
     /// For each row of the table, the index of its recipe in `recipes`; `None` if no recipe matches the row.
     recipe: Vec<Option<usize>>,
-    /// The calls of the collectors' functions; `None` if the collectors are not used.
+    /// The calls of collectors' functions that measure the rows; `None` if the collectors are not used.
     calls: Option<Calls<'a>>,
 }
 
@@ -179,8 +179,8 @@ impl<'a> MeasurablePoints<'a> {
         self.latency.get(row)
     }
 
-    /// Returns the built-in measurement of a row. `None` if no recipe matches, or if a formula of the recipe gives an
-    /// invalid size.
+    /// Returns the operation, with its sizes, by which a built-in kernel measures a row. `None` if no recipe matches
+    /// the row, or if a formula of the recipe gives an invalid size.
     pub(crate) fn work(&self, row: usize) -> Option<Work> {
         let evaluated = &self.recipes[self.recipe[row]?];
         let whole = |v: f64| (v >= 0.0 && v.fract() == 0.0 && v < 9e15).then_some(v as u64);
@@ -208,8 +208,8 @@ impl<'a> MeasurablePoints<'a> {
         })
     }
 
-    /// Returns the values that all rows measured by the same call share, as one text; `None` if the call measures one
-    /// row.
+    /// Returns a text that is the same for all rows that one call measures together; `None` if the row's call measures
+    /// no other row.
     pub(crate) fn group(&self, row: usize) -> Option<String> {
         self.calls.as_ref()?.group(row)
     }
@@ -230,7 +230,7 @@ impl<'a> MeasurablePoints<'a> {
         }
     }
 
-    /// Returns true if the device's time of a row cannot be compared with the recorded time.
+    /// Returns true if the time that the device measures for a row cannot be compared with the recorded time.
     pub(crate) fn is_proxy(&self, row: usize, device: &dyn Device) -> bool {
         match &self.calls {
             Some(_) => self.scatters(row).is_some(),
@@ -269,12 +269,13 @@ impl<'a> MeasurablePoints<'a> {
         Some(self.table.column(name)?.json(row))
     }
 
-    /// Creates a point to measure from a row of a grid, which has no latency yet.
+    /// Creates the point to measure for a row without a recorded latency, such as a row of a plan's grid.
     pub(crate) fn unmeasured(&self, row: usize) -> Point {
         self.point(row, &self.slice(row), 1)
     }
 
-    /// Creates a point to measure from a row. `decile` is the row's latency decile within its slice.
+    /// Creates the point to measure for a row. `slice` is the name of the row's slice, and `decile` the row's latency
+    /// decile in that slice.
     pub(crate) fn point(&self, row: usize, slice: &str, decile: usize) -> Point {
         let key = self.table.columns().filter(|(name, _)| measured_unit(name).is_none());
         let watts = self.table.column("power").map(|c| c.number(row)).filter(|w| w.is_finite());

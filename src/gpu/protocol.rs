@@ -44,8 +44,8 @@ pub(crate) struct PointRequest<'a> {
     pub samples: u32,
     /// True if the mean power over one second is requested.
     pub power: bool,
-    /// The measurement as the recipe of the row describes it; null if no recipe matches. The runner then derives the
-    /// measurement from the key.
+    /// What to measure, as the recipe of the row states; null if no recipe matches the row. If null, the runner derives
+    /// from the key what to measure.
     pub work: Option<&'a Work>,
     /// The call of a collector's function that measures the row; absent without `--runner collectors`.
     #[serde(skip_serializing_if = "Option::is_none")]

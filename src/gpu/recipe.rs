@@ -14,7 +14,7 @@ use crate::specs::Library;
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recipes {
-    /// The limits for judging a sample.
+    /// The limits by which a table is judged from its measured points.
     pub judge: Margins,
     /// The recipes in order; the first that matches a row is used.
     pub recipes: Vec<Recipe>,
@@ -45,17 +45,17 @@ pub struct Margins {
     pub confidence: f64,
     /// The share of points of a correct table that may be outside the noise of repeated measurements.
     pub tail_share: f64,
-    /// The significance level of the test of the points outside the noise. The table fails if the probability that a
-    /// correct table has as many such points is lower.
+    /// The significance level of the test of the number of points outside the noise. The table fails if the probability
+    /// that a correct table has as many such points is below this level.
     pub tail_level: f64,
     /// The minimum number of judged points that a verdict needs.
     pub least_points: usize,
     /// The maximum share of a table's rows in slices without a measured point. With a larger share, the table does not
     /// pass.
     pub unmeasured: f64,
-    /// Limits for calling the differences between measured and recorded times constant. The first is the maximum
-    /// interquartile range of the differences in µs, divided by their median. The second is the maximum ratio of this
-    /// relative range to the relative range of the log ratios.
+    /// Two limits within which the differences between measured and recorded times count as constant. A relative range
+    /// is an interquartile range divided by the absolute median. The first limit is the maximum relative range of the
+    /// differences. The second limit is the maximum ratio of this relative range to that of the log ratios.
     pub constant: [f64; 2],
 }
 
@@ -67,7 +67,7 @@ impl Margins {
     }
 }
 
-/// Percentiles, over points, of the ratio of the slower to the faster of two times.
+/// Percentiles, over points, of the ratio of the slower to the faster of two measurements of the same point.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RatioPercentiles {
@@ -115,9 +115,10 @@ pub(crate) struct Recipe {
     /// samples.
     #[serde(default)]
     pub rested: bool,
-    /// Number of untimed units that run first, as a warm-up.
+    /// Number of untimed warm-up runs of the unit. The unit consists of `copies` calls.
     pub warmups: u32,
-    /// Number of units that are timed together. A sample is their mean time.
+    /// Number of timed runs of the unit for one sample. The unit consists of `copies` calls. The sample is the mean
+    /// time of a run.
     pub runs: Expr,
     /// The reason why the built-in kernels measure something else than was recorded; `None` if they measure the same.
     #[serde(default)]

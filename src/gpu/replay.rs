@@ -21,7 +21,7 @@ use crate::gpu::points::MeasurablePoints;
 use crate::gpu::rerun::is_listed;
 use crate::gpu::work::Work;
 
-/// The line of a log that ends the replies about one table.
+/// A log line about a whole table. It follows the replies about the table's points.
 #[derive(Deserialize)]
 pub struct LoggedTable {
     path: String,
@@ -40,12 +40,13 @@ pub(crate) struct Replied {
     table: String,
     row: u64,
     key: BTreeMap<String, Value>,
-    /// The kernel of the row, if the log states it outside of the key.
+    /// The kernel of the row, if the log states it in a field of its own and not in the key.
     kernel_source: Option<Value>,
     /// True if the point is a control point, which is measured several times to find drift.
     #[serde(default)]
     pub control: bool,
-    /// A time in ms. A shorter recorded time of the point counts as determined by the host's kernel launches.
+    /// The threshold in ms below which the point's recorded time is launch-bound: determined by the host's kernel
+    /// launches and not by the GPU.
     #[serde(default)]
     pub host_ms: f64,
     reply: Value,
@@ -91,7 +92,7 @@ pub struct Replay {
     replies: Vec<Replied>,
     /// True if the last line of the log was cut off, because the run was killed.
     is_cut: bool,
-    /// The log's line about each table, by the table's path.
+    /// The log lines about whole tables, by the table's path.
     pub tables: BTreeMap<String, LoggedTable>,
 }
 
@@ -184,7 +185,7 @@ impl Device for Replay {
         &self.about
     }
 
-    /// Returns false. Whether another kernel was measured is stated by each reply.
+    /// Always returns false. Each reply in the log states whether another kernel was measured.
     fn is_proxy_for(&self, _: &Work) -> bool {
         false
     }

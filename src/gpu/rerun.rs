@@ -145,8 +145,8 @@ impl RerunList {
         serde_yaml::to_string(self).unwrap_or_default()
     }
 
-    /// Returns the list's points of a table, given the table's place in the database and file stem. `None` if there are
-    /// none.
+    /// Returns the list's points of the table with this place in the database and this file stem; `None` if the list
+    /// has no point of this table.
     pub(crate) fn of(&self, place: &Place, table: &str) -> Option<&RerunOperation> {
         self.operations.iter().find(|o| {
             o.table == table

@@ -77,7 +77,7 @@ pub(crate) struct Runner {
 pub(crate) struct Eager {
     /// Condition that selects the rows that are timed without a CUDA graph.
     pub rows: Expr,
-    /// Number of empty kernel launches that take the host as long as one call.
+    /// The host's time for one call, expressed as a number of empty kernel launches.
     pub launches: u32,
 }
 
@@ -115,7 +115,8 @@ pub(crate) enum Form {
     Case {
         /// Index of the argument within the case.
         case: usize,
-        /// Formula of the argument's preferred value. It decides if several cases have the same other arguments.
+        /// Formula of the argument's preferred value. If several cases agree in the call's other arguments, the case
+        /// with the preferred value is used.
         #[serde(default)]
         like: Option<Expr>,
     },

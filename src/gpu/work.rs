@@ -26,9 +26,10 @@ pub struct Work {
     pub cuda_graph: bool,
     /// True if the GPU rests before every sample, so that its clocks are not reduced.
     pub rested: bool,
-    /// Number of untimed units that run first, as a warm-up.
+    /// Number of untimed warm-up runs of the unit. The unit consists of `copies` calls.
     pub warmups: u32,
-    /// Number of units that are timed together. A sample is their mean time.
+    /// Number of timed runs of the unit for one sample. The unit consists of `copies` calls. The sample is the mean
+    /// time of a run.
     pub runs: u32,
     /// The reason why the built-in kernel measures something else than was recorded; absent if it measures the same.
     #[serde(skip_serializing_if = "Option::is_none")]

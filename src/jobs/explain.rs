@@ -95,7 +95,8 @@ fn finding_line(example: &ExampleTree) -> String {
     })
 }
 
-/// Returns the three sections of a rule's text: title, text and list of details.
+/// Returns the three sections on a rule: what it looks for, why that matters, what to do instead. Each section has a
+/// title, a text and a list of details.
 fn parts(rule: &Rule) -> [(&'static str, &str, &[String]); 3] {
     [
         ("What it looks for", &rule.what, &rule.details),
@@ -154,8 +155,9 @@ fn files(example: &ExampleTree) -> String {
     indent(&out, "  ")
 }
 
-/// Renders each file as its path, preceded by `when`, and its lines. Marked lines begin with an arrow. Of other lines,
-/// only the first `most` of each file are shown.
+/// Renders each file: a line with its path, then its contents. `when`, such as `before: `, is written before the path.
+/// Marked lines begin with an arrow and are always shown. Other lines are shown only if they are among the file's first
+/// `most` lines.
 fn contents(
     files: &BTreeMap<String, String>,
     when: &str,

@@ -85,7 +85,8 @@ impl DocumentFormat {
     }
 }
 
-/// Describes the root folder and the compared states for people. Each commit is shown with its date.
+/// Renders the root folder, the base (if there is one) and the head as a text for people. Each commit is shown with its
+/// date.
 pub(crate) fn states_in_words(root: &Path, base: Option<&dyn Source>, head: &dyn Source) -> String {
     let base = base.map(|base| format!("base {}, head ", state_in_words(root, base)));
     let state = state_in_words(root, head);

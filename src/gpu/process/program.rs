@@ -22,7 +22,7 @@ pub enum Program {
     Command(String),
     /// The built-in runner, which calls the collectors' Python functions.
     Collectors {
-        /// The folder that contains the folder `collector`.
+        /// The folder whose subfolder `collector` contains the collectors.
         folder: PathBuf,
         /// Further folders from which the runner may import Python modules.
         modules: Vec<PathBuf>,
@@ -45,8 +45,9 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// Prepares a program that measures with the collectors in `folder`. Without `command`, this is the built-in
-    /// runner, which imports no Python modules from the repository of the folder `judged` except its collectors.
+    /// Prepares the program that measures with the collectors in `folder`: the user's `command`, or else the built-in
+    /// runner. The built-in runner imports Python modules from `folder`, but from nowhere else in the repository that
+    /// contains the folder `judged`.
     ///
     /// # Errors
     ///
@@ -76,7 +77,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// If the program or its folder cannot be created.
+    /// If the process or its temporary folder cannot be created.
     pub(super) fn start(&self) -> std::io::Result<Running> {
         let (mut command, _folder) = match self {
             Self::Command(line) => {

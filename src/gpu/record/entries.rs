@@ -15,7 +15,7 @@ pub type Key = BTreeMap<String, Value>;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum LogLine {
-    /// The start of a run that measures points.
+    /// A line that describes a run. The lines of the points that the run measured follow.
     Session {
         /// The run that measured the points in the lines after this one.
         session: Session,

@@ -32,7 +32,8 @@ pub struct Log {
     tree: TreeFiles,
     table: PathBuf,
     file: File,
-    /// The current run, while the log does not contain it yet. It is written just before its first point.
+    /// The description of the current run until it is written to the log, just before the run's first point; then
+    /// `None`.
     unwritten: Option<Session>,
     sessions: Vec<Session>,
     /// The latest log entry of each point, by the point's key as JSON text.

@@ -164,8 +164,9 @@ fn filter(text: &str) -> Result<Expr> {
     })
 }
 
-/// Returns the table that the options select. Of several backends, the one with the largest table is chosen. Of several
-/// versions, the one that queries read is chosen, or the newest if the options name versions.
+/// Returns the table that the options select. Of several backends, the one with the largest table file is chosen. Of
+/// several versions, the one that queries read is chosen. If the options name versions, the newest of the named ones is
+/// chosen.
 ///
 /// # Errors
 ///

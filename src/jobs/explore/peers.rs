@@ -13,8 +13,8 @@ pub(super) struct ChosenPeers<'a> {
     pub left_out: Vec<String>,
 }
 
-/// Chooses at most `most` peers to draw. Takes in turn another version, another backend and another system. The first
-/// peer is the version before the table's own.
+/// Chooses at most `most` peers to draw. Takes peers of three kinds in turn: another version, another backend, another
+/// system. The first peer is the version before the table's own.
 pub(super) fn peers<'a>(
     shelf: &TableIndex<'a>,
     catalog: &'a Catalog,

@@ -89,8 +89,8 @@ pub(super) struct MostChangedStep<'a> {
     pub steps: usize,
 }
 
-/// Groups the steps whose time changed by cause. Returns the step that changed most for each cause. A step's cause is
-/// the cause of its operation that changed most.
+/// Returns, for each cause of changed step times, the step that changed most. The cause of a step is that of the step's
+/// most changed operation.
 pub(super) fn movers(impact: &Impact) -> Vec<MostChangedStep<'_>> {
     let mut causes: BTreeMap<(&[String], &str), MostChangedStep<'_>> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, point)| point.effect() == StepEffect::Moved) {
@@ -142,7 +142,8 @@ pub(super) fn delta(op: &OpMove) -> String {
     format!("{} {sign}{:.3} ms", op.name, Figure(op.delta().abs()))
 }
 
-/// Returns a line for each case and error by which steps lost their predicted time, with the number of these steps.
+/// Returns one line for each case and error message, with the number of steps that lost their predicted time because of
+/// this error.
 pub(super) fn lost(impact: &Impact) -> Vec<String> {
     let mut reasons: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, p)| p.effect() == StepEffect::Lost) {
@@ -234,7 +235,7 @@ pub(super) fn gaps(impact: &Impact) -> Vec<String> {
     reasons.into_iter().map(line).collect()
 }
 
-/// Converts predictions to the section of a report.
+/// Converts predictions to a report's section on predictions.
 pub(crate) fn section(impact: &Impact) -> Predictions {
     let power = |side: fn(&PointImpact) -> Option<&crate::planner::Step>| {
         let times = impact.points().filter_map(|(_, point)| side(point)?.as_ref().ok());

@@ -51,8 +51,8 @@ pub(super) fn document(impact: &Impact) -> Document {
     document
 }
 
-/// Renders the heading of a version, with the number of steps whose time changed and the number of steps with a known
-/// power.
+/// Renders the heading of a version, with the number of steps whose time changed and the number of steps for which the
+/// planner reports power.
 fn version_heading(version: &PlannedVersion, cases: &[&ImpactCase]) -> String {
     let points: Vec<&PointImpact> = cases.iter().flat_map(|case| &case.points).collect();
     let moved = points.iter().filter(|p| p.effect() == StepEffect::Moved).count();

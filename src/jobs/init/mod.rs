@@ -77,7 +77,7 @@ pub enum InitOutcome {
     Kept,
 }
 
-/// The result of `init`.
+/// What the command `init` did with each file, for its report to the user.
 #[derive(Debug)]
 pub struct InitResult {
     /// Files below the repository's top folder with their outcomes, in the order of the report.
@@ -99,7 +99,7 @@ struct PublishedAction {
     /// A commit id, or the name of a tag or branch.
     revision: String,
     is_commit: bool,
-    /// True if the repository is known to have the release of this program.
+    /// True if this program is a release from `repository`, so that workflows can download it instead of compiling it.
     is_released: bool,
 }
 

@@ -16,19 +16,20 @@ const ORIGIN: [&str; 3] = ["framework", "version", "device"];
 /// decreases are noise.
 const FALL: f64 = 0.05;
 
-/// The maximum share of pairs of neighbouring points between which latency falls, along a sweep column. In the noisiest
-/// long sweep (column `m` of table `gemm_perf`), this share is 12.2 %.
+/// A column counts as a sweep column only if latency falls between at most this share of its pairs of neighbouring
+/// points. In the noisiest long sweep (column `m` of table `gemm_perf`), this share is 12.2 %.
 const FALLING: f64 = 0.15;
 
-/// The minimum median growth of latency along a sweep column. The growth of a series is its last latency divided by its
-/// first latency; the median is over all series.
+/// A column counts as a sweep column only if the median growth of its series is at least this value. The growth of a
+/// series is its last latency divided by its first latency.
 const GROWS: f64 = 1.2;
 
-/// The minimum number of pairs of neighbouring points of a sweep column, summed over all series.
+/// A column counts as a sweep column only if its series contain at least this number of pairs of neighbouring points in
+/// total.
 const PAIRS: usize = 10;
 
-/// A latency counts as the sum of the columns in µs if the median ratio of latency to sum, over a table's rows, differs
-/// from 1 by at most this fraction.
+/// The column `latency` counts as the sum of a table's columns in µs if the ratio of latency to sum differs from 1 by
+/// at most this fraction, in the median over the table's rows.
 const SAME: f64 = 0.02;
 
 /// The properties of a table, learned from its files so far.
@@ -37,13 +38,12 @@ pub(crate) struct LearnedTable<'a> {
     pub family: String,
     pub files: usize,
     pub rows: usize,
-    /// Number of rows with the same key as an earlier row of the same file. The key is the one that was learned up to
-    /// that file.
+    /// Number of rows whose key equals that of an earlier row in the same file, summed over all files. The key consists
+    /// of the key parts that were learned from the files read so far.
     pub repeated: usize,
     /// The columns, in the order of first occurrence.
     pub columns: Vec<LearnedColumn>,
-    /// True if no other known table of the family takes missing keys from other files. False if the family has no other
-    /// known table.
+    /// True if the family has other tables with specs, and the loader never fills their missing keys from other files.
     pub peers_never_fill: bool,
     /// Names of all key parts in the specs of known tables.
     known_parts: BTreeSet<String>,
@@ -62,8 +62,8 @@ pub(crate) struct LearnedColumn {
     pub varies: bool,
     /// The column's value if all rows of all files have the same value; otherwise `None`.
     pub constant: Option<String>,
-    /// True if some file has at most half as many distinct values as rows, or at most three rows. If false, the column
-    /// probably contains ids.
+    /// True if values occur repeatedly: in some file, the number of distinct values is at most half the number of rows,
+    /// or the file has at most three rows. If false, the column probably contains ids.
     pub repeats: bool,
     /// True if a measured column is zero in some row.
     pub zero: bool,
@@ -184,8 +184,8 @@ impl<'a> LearnedTable<'a> {
             .map_err(|why| Error::caused(file.entry.path.as_str(), "please report it", why))
     }
 
-    /// Returns the columns whose latencies a lookup returns. The flag is true for a column in µs and false for a column
-    /// in ms.
+    /// Returns the names of the latency columns, without columns that are parts of a total latency. The flag is true
+    /// for a column in µs and false for a column in ms.
     pub(crate) fn latencies(&self) -> Vec<(&str, bool)> {
         let times = |c: &'_ LearnedColumn| match c.unit() {
             Some(Unit::Ms) => Some(false),

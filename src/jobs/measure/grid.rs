@@ -69,7 +69,7 @@ pub(super) struct Grid<'a> {
 /// The points of a grid that a device can measure, in the order of measurement.
 pub(super) struct Works {
     pub points: Vec<Point>,
-    /// The keys of all planned points, including points that do not fit the device.
+    /// The keys of all planned points, including points that the device cannot measure.
     pub keys: Vec<Key>,
     pub unfit: usize,
     pub digest: String,

@@ -13,7 +13,7 @@ use crate::database::table::Table;
 use crate::jobs::learn::{self, LearnedTable};
 use crate::specs::{Specs, TableSpec};
 
-/// A file of a new table.
+/// A file that the command `new` prepares for a new table, or that exists already and is kept.
 pub(crate) struct NewFile {
     /// The path below the repository's top.
     pub path: String,

@@ -17,14 +17,14 @@ use crate::database::source::{Entry, EntryKind, WorkTree};
 use crate::jobs::validate::{self, ValidateOptions};
 use crate::report::Report;
 
-/// The result of `new`.
+/// The files that the command `new` prepared for a new table, with the findings on them.
 #[derive(Default)]
 pub struct NewTable {
     /// The files, in the order of the report.
     files: Vec<NewFile>,
     /// The header line of a CSV file that the user should fill with rows. `None` if rows were given.
     header: Option<String>,
-    /// The findings on the files; `None` without rows.
+    /// The findings on the new files; `None` if the user gave no rows.
     pub report: Option<Report>,
     /// A warning that latencies are probably not in milliseconds; `None` if the unit is plausible.
     doubt: Option<String>,
@@ -67,9 +67,9 @@ pub fn run(options: &NewOptions) -> Result<NewTable> {
     Ok(NewTable { files, header: None, report: Some(report), doubt: rows.doubt, written, options })
 }
 
-/// Validates the new files together with the database, so that the new table is compared with existing tables. If the
-/// system is new, all its tables are judged. Otherwise only the tables of the version are judged. If the version's
-/// folder has files already, only the new table is judged.
+/// Validates the new files together with the database, so that the new table is compared with existing tables. Only the
+/// new table is judged if the folder of its version contains files already. Otherwise all tables of the version are
+/// judged, or all tables of a new system.
 fn validated(place: &NewPlace, options: &NewOptions, files: &[NewFile]) -> Result<Report> {
     let failed = |e: std::io::Error| Error::caused("cannot create a temporary folder", "", e);
     let folder = tempfile::tempdir().map_err(failed)?;

@@ -27,7 +27,7 @@ pub(super) struct NewRows {
     pub file: NewFile,
     /// The line number of each row in the CSV file.
     pub lines: RowLines,
-    /// The spec that was learned from the rows; `None` if the table has one.
+    /// The spec that was learned from the rows; `None` if the table already has a spec.
     pub spec: Option<NewFile>,
     /// A warning that latencies are probably not in milliseconds; `None` if the unit is plausible.
     pub doubt: Option<String>,
@@ -95,7 +95,8 @@ pub(super) fn read(
     Ok(NewRows { file, lines, spec, doubt })
 }
 
-/// Returns a sentence if the fastest row shows that latencies are probably not in milliseconds.
+/// Returns a warning if latencies are probably not in milliseconds, because the fastest row's latency is outside
+/// [`FASTEST_MS`]; otherwise `None`.
 fn doubt(spec: &TableSpec, file: &TableFile, table: &Table, specs: &Specs) -> Option<String> {
     let scope = TableScope::new(table, spec, &file.place, None, &specs.lookups);
     let rows = LoadedRows::new(&scope).ok()?;

@@ -55,8 +55,8 @@ struct Target {
     points: Vec<RerunPoint>,
     /// Path of the table; `None` if all rows come from other tables.
     path: Option<String>,
-    /// The number of all points of the table, and the time to measure all of them. If the rows come from several
-    /// tables, the table with the most points counts.
+    /// The number of points in the whole table, and the time to measure all of them. If the planned rows come from
+    /// several tables, these are the values of the table with the most points.
     sweep: Option<RerunSweep>,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct PullRequest {
     pub roots: Vec<Root>,
     /// The changes that the pull request makes to settings, which apply to later runs.
     pub settings_change: SettingsChange,
-    /// The specs by which files of traces are checked; `None` if the pull request cannot have changed such a file.
+    /// The specs by which trace files are checked; `None` if the pull request cannot have changed a trace file.
     pub traces: Option<TraceSpecs>,
 }
 

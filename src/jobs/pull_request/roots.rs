@@ -60,7 +60,7 @@ impl Root {
         &self.after.facts.origins
     }
 
-    /// Lists the tables outside every database folder that the head adds or changes.
+    /// Returns the paths of the tables that the head adds or changes and that are outside all database folders.
     pub(crate) fn outside(&self, base: &dyn Source, head: &dyn Source) -> Vec<String> {
         let before: BTreeMap<&str, _> =
             self.before.catalog.outside().map(|entry| (entry.path.as_str(), entry)).collect();

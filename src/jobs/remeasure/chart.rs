@@ -66,8 +66,8 @@ fn figure(sample: &Sample, gpu: &str, number: usize) -> Option<ChartFigure> {
     })
 }
 
-/// Returns the series of a chart with their points: the judged points of each slice, then the points that are not
-/// judged. The label of a series leaves out the words that the names of all slices contain.
+/// Returns the series of a chart: the judged points of each slice, then the points that are not judged. The label of a
+/// slice's series is the slice's name without the words that occur in the names of all slices.
 fn parts(sample: &Sample) -> Vec<(SeriesName, Vec<&Measured>)> {
     let judged: Vec<&Measured> = sample.points.iter().filter(|p| p.is_judged()).collect();
     let slices: BTreeSet<&str> = judged.iter().map(|p| p.point.slice.as_str()).collect();

@@ -105,7 +105,8 @@ impl RemeasureOptions {
 }
 
 impl<'a> Remeasurement<'a> {
-    /// Prepares a run over the points of a list, over the points of a log, or over drawn points.
+    /// Prepares a run that measures the points of a rerun list, measures drawn points, or judges the replies of the log
+    /// `replay` again.
     pub(super) fn new(
         site: &'a Site,
         options: &'a RemeasureOptions,

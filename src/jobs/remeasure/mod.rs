@@ -97,7 +97,8 @@ pub fn judge_again(options: &RemeasureOptions, replay: &Replay) -> Result<Report
     Ok(job.report(&taken, replay, &[]))
 }
 
-/// Returns sentences about settings of the judged tree that are ignored.
+/// Returns one sentence for each rule file in the database that is ignored because only the caller may supply such
+/// files.
 fn declined(settings: &Settings) -> impl Iterator<Item = String> {
     settings.declined.iter().map(|file| {
         format!(

@@ -12,7 +12,7 @@ use crate::database::table::{Column, Table, each_row, encode};
 use crate::jobs::site::Site;
 use crate::specs::{ColumnKind, TableSpec};
 
-/// A text table that can be converted.
+/// A conversion of one text table to a Parquet file.
 #[derive(Debug)]
 pub struct Conversion {
     /// The path of the text table.
@@ -31,19 +31,19 @@ pub struct Conversion {
     pub exists: bool,
 }
 
-/// The plan of a conversion.
+/// The result of converting the selected text tables to Parquet files, before anything is written.
 #[derive(Debug)]
 pub struct ConversionPlan {
     /// Number of text tables in the selection.
     pub tables: usize,
-    /// Tables that can be converted, sorted by path.
+    /// The conversions of tables that can be converted, sorted by path.
     pub conversions: Vec<Conversion>,
-    /// Tables that cannot be converted, each with a reason.
+    /// Text tables that cannot be converted to Parquet, each with a reason.
     pub refused: Vec<Refused>,
     change: DiskChange,
 }
 
-/// Converts the selected text tables in memory; nothing is written.
+/// Converts the selected text tables to Parquet in memory. Nothing is written to disk.
 ///
 /// # Errors
 ///
@@ -65,7 +65,7 @@ pub fn run(options: &RepairOptions) -> Result<ConversionPlan> {
     Ok(ConversionPlan { tables, conversions, refused, change })
 }
 
-/// A converted table with its files.
+/// The new Parquet file of a converted text table, with the paths of both files.
 struct ConvertedFiles {
     conversion: Conversion,
     table: String,

@@ -21,7 +21,7 @@ use crate::specs::Serves;
 use plan::Rewrite;
 pub use plan::{KeptCopy, Policy, RemovedRow, TablePlan};
 
-/// The plan of a deduplication.
+/// The plan of the command `dedupe`: the rows to remove from the selected tables.
 #[derive(Debug)]
 pub struct DedupePlan {
     /// Number of tables in the selection.

@@ -83,7 +83,7 @@ pub struct RemovedRow {
     pub cells: Map<String, Value>,
 }
 
-/// The plan for one table.
+/// The rows to remove from one table, and the effect of their removal on the rows that the loader serves.
 #[derive(Debug, Default)]
 pub struct TablePlan {
     /// The table's path.
@@ -133,7 +133,7 @@ impl TablePlan {
 pub(super) type Rewrite = (PathBuf, Vec<u8>);
 
 /// Plans the removal of copies from a table. Also returns the new bytes of the file if rows are removed. Returns `None`
-/// if the table has neither copies nor repeated keys. Calls `seen` with the decoded table.
+/// if there is nothing to remove or to report. Calls `seen` with the decoded table.
 pub(super) fn plan(
     site: &Site,
     file: &TableFile,
@@ -188,9 +188,9 @@ pub(super) fn plan(
 }
 
 impl TablePlan {
-    /// Marks all copies of a measurement for removal except the one that the policy keeps. Disagreeing copies stay
-    /// unless the policy removes them. `noise` returns the usual maximum ratio between repeated measurements of a
-    /// latency, which is given in ms.
+    /// Marks the copies of one measurement (`rows`) for removal, except the copy that the policy keeps. Disagreeing
+    /// copies stay unless the policy removes them. `noise` takes a latency in ms and returns the ratio that repeated
+    /// measurements usually do not exceed.
     fn drop_copies(
         &mut self,
         table: &Table,
@@ -257,8 +257,8 @@ impl TablePlan {
     }
 }
 
-/// Returns the row that a loader serves among rows with one key, in file order; `None` if it
-/// refuses repeated keys.
+/// Returns the row that the loader serves among the rows of one key; `None` if the loader refuses repeated keys. `rows`
+/// is in file order.
 fn served(loader: Serves, rows: &[usize]) -> Option<usize> {
     match loader {
         Serves::First => rows.first().copied(),
@@ -267,8 +267,8 @@ fn served(loader: Serves, rows: &[usize]) -> Option<usize> {
     }
 }
 
-/// Returns the groups of two or more rows that agree in every column that is neither measured nor
-/// in `ignore`, in file order.
+/// Groups the rows that agree in every column, except measured columns and the columns in `ignore`. Returns the groups
+/// of at least two rows, in file order.
 fn measurements(
     table: &Table,
     spec: &TableSpec,
