@@ -52,7 +52,7 @@ pub(crate) fn loose_table(path: &Path, specs: &Specs) -> Option<TableFile> {
     Some(TableFile { entry: entry(path), place: place_of(path, specs), table, format })
 }
 
-/// Returns a file on disk that is not in a database; its size is unknown and stated as 0.
+/// Describes a file on disk that is not in a database. The file's size is not determined and stated as 0.
 pub(crate) fn entry(path: &Path) -> Entry {
     Entry { path: path.display().to_string(), kind: EntryKind::Path(path.to_owned()), size: 0 }
 }

@@ -11,7 +11,8 @@ use crate::database::source::{self, Source};
 use crate::database::state::State;
 use crate::specs::Specs;
 
-/// An opened state of a database with its settings and the selected part.
+/// A database that was opened for a command: its files on disk or of a commit, its settings, and the part that the
+/// command selects.
 pub struct Site {
     pub source: Box<dyn Source>,
     /// The settings of the run, such as rules and specs. The specs are overridden by facts about tables and systems
@@ -51,7 +52,7 @@ impl Site {
         &self.settings.specs
     }
 
-    /// Returns the state in the form that checks and the planner take.
+    /// Returns the database's source, catalog, facts and specs as one value.
     pub fn state(&self) -> State<'_> {
         let Self { source, catalog, facts, .. } = self;
         State { source: source.as_ref(), catalog, facts, specs: self.specs() }

@@ -33,7 +33,7 @@ pub struct SuggestOptions {
     pub rules: Option<PathBuf>,
 }
 
-/// Learns a spec and renders it as YAML for `rules/tables/<family>.yaml`.
+/// Derives a spec from the rows of a table's files, and renders the spec as YAML for `rules/tables/<family>.yaml`.
 ///
 /// # Errors
 ///

@@ -24,9 +24,9 @@ pub(super) struct BackendVersions {
     pub latest: Option<String>,
 }
 
-/// The planner's reply to the request `sources`: for each table, by file name, the files that serve the table, in the
-/// order in which the planner reads them. Paths are relative to the folder of systems. A file of another backend is
-/// listed with the kernels whose rows the planner takes.
+/// The planner's reply to the request `sources`: the files that serve each table. The map's keys are the tables' file
+/// names. The files of a table are in the order in which the planner reads them, with paths relative to the folder of
+/// systems.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct SourcesReply {
     pub tables: BTreeMap<String, Vec<SourceFile>>,
@@ -47,8 +47,8 @@ pub(super) struct LoadReply {
 pub(super) struct PredictReply {
     /// The quantisation that the planner chose.
     pub quant: Quant,
-    /// For each operation, by name: its kinds. A kind is a list that starts with the kind's name, such as `Gemm`. The
-    /// dtypes of the tables that the kind reads follow.
+    /// The kinds of each operation, by the operation's name. A kind is a list of texts: first the kind's name, such as
+    /// `Gemm`, then the dtypes of the tables that this kind reads.
     pub operations: BTreeMap<String, Vec<Vec<String>>>,
     pub points: Vec<PointReply>,
 }
@@ -66,7 +66,7 @@ impl PredictReply {
     }
 }
 
-/// The prediction of a step.
+/// The predicted time of an inference step, or the planner's error.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub(super) enum PointReply {
@@ -74,7 +74,7 @@ pub(super) enum PointReply {
     Error { error: PlannerError },
 }
 
-/// The planner's answers about one version in one state.
+/// The planner's answers about one version, in the database either before or after a change.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StateAnswer {
     /// For each table that the planner's engine was asked to load, by file name: the engine's error, or `None` if the

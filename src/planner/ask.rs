@@ -21,13 +21,15 @@ use crate::base::threads;
 /// The maximum number of planner processes that run at the same time. Each process needs up to 400 MB.
 const PROCESSES: usize = 4;
 
-/// The time limit for all answers of one task. After this time, the remaining cases of the task are skipped.
+/// The time limit for loading the tables and predicting the models of one version. After this time, the remaining
+/// models are skipped.
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// The number of unanswered requests after which the remaining cases of a version are skipped.
 const LOST: usize = 2;
 
-/// Asks the planner about the versions that a question concerns.
+/// Asks the planner which tables its engine cannot load and which step times it predicts. `question` selects the
+/// versions.
 ///
 /// # Errors
 ///
@@ -69,14 +71,15 @@ pub(crate) fn ask(
     Ok(impact)
 }
 
-/// A question, with the planner that answers it.
+/// The data for asking the planner: the planner, the question, and the display of progress.
 struct PlannerQuestion<'a> {
     planner: &'a Planner,
     question: &'a Question<'a>,
     progress: &'a dyn Progress,
 }
 
-/// The work of one process: the tables to load and the cases to predict for one version in one state.
+/// The work of one planner process: the tables to load and the models to predict, for one version in one state of the
+/// database.
 struct Task<'a> {
     version: &'a PlannedVersion,
     tree: &'a PlannerTree<'a>,
@@ -86,9 +89,9 @@ struct Task<'a> {
 }
 
 impl PlannerQuestion<'_> {
-    /// Asks the planner about each version in each state. If the files of a version are the same in both states, the
-    /// planner is asked once. If the engine refuses a table after the change, the table before the change is loaded,
-    /// too.
+    /// Asks the planner about each version before and after the change. If the change does not affect the files of a
+    /// version, the planner is asked only once. If the engine refuses a table after the change, the engine also loads
+    /// the table as it was before.
     fn versions(
         &self,
         trees: &[PlannerTree<'_>],
@@ -152,7 +155,8 @@ impl PlannerQuestion<'_> {
         }
     }
 
-    /// Finds models that the current version of a backend refuses and that a system of the same GPU generation accepts.
+    /// Finds models that the current version of a backend refuses on one system and accepts on another system with GPUs
+    /// of the same generation.
     fn neighbours(&self, trees: &mut [PlannerTree<'_>], impact: &Impact) -> Result<Vec<Neighbour>> {
         let Some(tree) = trees.last_mut() else { return Ok(Vec::new()) };
         let current = impact.asked.iter().filter(|asked| asked.slot == Slot::Current);

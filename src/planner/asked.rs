@@ -59,12 +59,12 @@ pub struct AskedVersion {
     /// The tables that the engine loads one by one for this version, by file name. A file that serves several versions
     /// is loaded for only one of these versions.
     pub loads: BTreeSet<String>,
-    /// Changed files that are not tables and that the planner reads for the version.
+    /// Paths of changed files that the planner reads for the version and that are not tables.
     pub facts: Vec<String>,
     /// The reason why the planner cannot be asked about the version; `None` if it can be asked.
     pub absent: Option<String>,
-    /// The planner's error if it refuses to open the version after the change, and a flag. The flag is true if the
-    /// planner opened the version before the change. `None` if the version can be opened.
+    /// The error with which the planner refuses to open the version after the change; `None` if the planner opens the
+    /// version. The flag is true if the planner could open the version before the change.
     pub refused: Option<(PlannerError, bool)>,
 }
 

@@ -9,7 +9,7 @@ use crate::base::error::{Error, Result};
 use crate::base::yaml;
 use crate::specs::Library;
 
-/// The models to predict, and the steps of each.
+/// The models and the steps for which the planner predicts times. Every step is predicted for every model.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cases {
@@ -23,7 +23,8 @@ pub(crate) struct Cases {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// The model's name at the hub. The planner's package must contain its configuration.
+    /// The model's name on Hugging Face, such as `Qwen/Qwen3-32B`. The planner's package must contain the model's
+    /// configuration.
     pub model: String,
     /// The distribution of the model over GPUs.
     pub parallel: Layout,

@@ -11,14 +11,15 @@ use crate::database::diff::{Diff, SliceDiff, TableDiff};
 use crate::report::below_data;
 use crate::specs::{Library, SpecFile};
 
-/// The maximum number of tables that the text of a cause names. It is also the maximum number of slices per table.
+/// The maximum number of tables, and of slices per table, in the text that explains an operation's new time.
 const NAMED: usize = 2;
 
 /// The tables that each kind of operation reads; `rules/operations.yaml`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OperationTables {
-    /// The file stems of the tables that each kind reads, by the kind's name in the engine's operation list.
+    /// The file stems of the tables that each kind of operation reads. The map's keys are the kinds' names in the
+    /// engine's operation list, such as `Gemm`.
     operations: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -117,8 +118,8 @@ fn words(table: &ServingFiles, dtypes: &BTreeSet<&str>, diff: Option<&Diff>) -> 
     })
 }
 
-/// Lists the changed slices of a table, those with the most keys first. If some changed slices have a dtype of the
-/// operation, only these slices are listed.
+/// Describes the changed slices of a table; slices with the most keys come first. If slices with one of the operation's
+/// `dtypes` changed, only these slices are described.
 fn moved_slices(table: &TableDiff, dtypes: &BTreeSet<&str>) -> Vec<String> {
     let Some(served) = &table.served else { return Vec::new() };
     let is_moved = |slice: &&SliceDiff| {

@@ -37,8 +37,8 @@ pub struct PlannerView {
     pub name: String,
     /// The package's name and version.
     pub package: String,
-    /// A note if the package is older than the planner in the judged repository. `None` if it is not older, or if this
-    /// is unknown.
+    /// A note that the installed package is older than the planner in the judged repository; `None` if it is not older
+    /// or if one of the two versions is unknown.
     pub age: Option<String>,
 }
 
@@ -53,7 +53,7 @@ pub struct Neighbour {
     pub cases: Vec<Case>,
 }
 
-/// A model in one layout, on one version of a backend.
+/// The predictions for one model on one version of a backend, before and after a change.
 #[derive(Debug)]
 pub struct ImpactCase {
     /// The system, backend and version.
@@ -226,7 +226,7 @@ impl Impact {
         refused.map(|case| &case.case)
     }
 
-    /// Returns true if a step of a case has a time after the change.
+    /// Returns true if at least one step of the model `case` on `version` has a predicted time after the change.
     pub(super) fn has_time(&self, version: &PlannedVersion, case: &Case) -> bool {
         self.points()
             .any(|(of, point)| of.version == *version && of.case == *case && point.after.is_ok())

@@ -20,7 +20,7 @@ use crate::database::state::State;
 use crate::findings::{Finding, Novelty, Severity};
 use crate::report::predictions::percent;
 
-/// The maximum number of reasons in a finding's message.
+/// The maximum number of reasons, such as errors of the planner, that the message of a finding lists.
 const REASONS: usize = 3;
 
 /// The Python packages that can contain the planner.
@@ -320,7 +320,8 @@ fn first_of(models: &BTreeSet<&str>) -> String {
     }
 }
 
-/// Creates a finding on a version. The path of the finding is the version's folder, without the family.
+/// Creates a finding on a version. The path of the finding consists of the system's data folder, the backend and the
+/// version.
 fn on_version(
     rule: &Rule,
     severity: Severity,

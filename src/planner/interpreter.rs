@@ -118,12 +118,12 @@ impl Planner {
         RunnerSession::start(&self.python)
     }
 
-    /// The package's name and version.
+    /// Returns the name and version of the planner's package.
     pub(crate) fn package(&self) -> String {
         format!("{} {}", self.about.package, self.about.version)
     }
 
-    /// The package's version.
+    /// Returns the version of the planner's package.
     pub(crate) fn version(&self) -> &str {
         &self.about.version
     }

@@ -62,7 +62,7 @@ const ANSWER: Duration = Duration::from_secs(120);
 /// each backend.
 pub const MOST_VERSIONS: usize = 20;
 
-/// A question about one or two states of a database.
+/// A question to the planner about a database: about one state, or about the states before and after a change.
 pub(crate) struct Question<'a> {
     /// The state before a change; `None` to ask about one state.
     pub before: Option<State<'a>>,
@@ -79,7 +79,8 @@ pub(crate) struct Question<'a> {
     pub systems: &'a [String],
     /// Name patterns of the backends to ask about. An empty list selects all backends.
     pub backends: &'a [String],
-    /// Name patterns of the versions to ask about. With an empty list, the versions are chosen by the change.
+    /// Name patterns of the versions to ask about. If the list is empty, the current, the next and the changed versions
+    /// of each backend are chosen.
     pub versions: &'a [String],
     /// The maximum number of changed versions that the planner is asked about.
     pub most_versions: usize,

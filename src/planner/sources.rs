@@ -6,8 +6,8 @@ use super::answer::SourcesReply;
 use super::tree::PlannerTree;
 use super::{AskedVersion, Question, ServingFiles};
 
-/// Names of files that only determine which versions the planner offers and which files serve a version. Changes of
-/// these files are not listed separately, because they show in the planner's answers.
+/// Names of files that only determine which versions the planner offers and which files serve each version. The
+/// planner's answers already reflect these files, so changes of the files are not listed separately.
 const RESOLVED: [&str; 6] = [
     "collection_meta.yaml",
     "reuse.yaml",
@@ -18,8 +18,9 @@ const RESOLVED: [&str; 6] = [
 ];
 
 impl AskedVersion {
-    /// Records which tables serve the version before and after the change, as the planner reports them, and which of
-    /// these tables differ. `others` are the paths of changed files that are not tables.
+    /// Records the files that serve each table of the version before and after the change, and the tables whose files
+    /// differ. `sources` contains the planner's reply for each state, and `others` the paths of changed files that are
+    /// not tables.
     pub(super) fn compare(
         &mut self,
         question: &Question<'_>,
@@ -99,8 +100,9 @@ pub(super) fn changed_others(trees: &[PlannerTree<'_>]) -> Vec<String> {
     changed.filter(|path| !is_resolved(path)).map(str::to_owned).collect()
 }
 
-/// Returns true if the planner reads a file for a version of `system`. It reads the files in the folders of the
-/// version's tables, and the files next to the systems' YAML files except the YAML of other systems.
+/// Returns true if the planner reads the file `path` for a version of `system`. The planner reads all files in
+/// `folders`, the folders of the version's tables. The planner also reads all files in the folder of systems, except
+/// the YAML of other systems.
 fn is_read(question: &Question<'_>, path: &str, system: &str, folders: &BTreeSet<String>) -> bool {
     let states = question.states();
     let mut systems = states.iter().flat_map(|state| state.catalog.systems.values());

@@ -9,7 +9,8 @@ use crate::report::predictions::percent;
 /// The smallest relative change of a step's time that a finding mentions.
 const MENTIONED: f64 = 0.005;
 
-/// The largest effect of each changed table on the time of a step. The map's keys are the paths of the tables.
+/// The effect of each changed table on predicted step times: for each table, the effect on the step that the table
+/// changes most. The map's keys are the paths of the tables.
 #[derive(Default)]
 pub(crate) struct TableWeights(HashMap<String, TableWeight>);
 

@@ -5,7 +5,8 @@ use crate::base::expr::ExprError;
 use crate::database::source::ReadError;
 use crate::database::table::{TableFault, Torn};
 
-/// The reason why a table is not changed, as a text that follows the table's path.
+/// The reason why a command that repairs tables, such as `dedupe`, leaves a table unchanged. In messages, the reason
+/// follows the table's path.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
     /// The bytes of the table cannot be read.
@@ -44,10 +45,11 @@ pub enum RepairError {
     /// No row can be removed from the text table, because its lines cannot be separated.
     #[error("its lines cannot be separated")]
     Lines,
-    /// The existing Parquet file is not a table.
+    /// The Parquet file to which the text table would be converted already exists, but it is not a valid table.
     #[error("{name} exists in the same folder, but {fault}")]
     BrokenTarget { name: String, fault: TableFault },
-    /// The existing Parquet file has other cells than the text table.
+    /// The Parquet file to which the text table would be converted already exists, and its cells differ from those of
+    /// the text table.
     #[error(
         "{0} exists in the same folder with other cells; decide which of the two is right, or merge \
          them"

@@ -78,7 +78,7 @@ struct DiskChange {
 }
 
 impl DiskChange {
-    /// Returns a change without files for the selected tables.
+    /// Creates a change that does not write or remove any file yet. Its folders are those of the selected tables.
     fn of(site: &Site, tree: TreeFiles) -> Self {
         let folder = |file: &TableFile| Some(disk(file).ok()?.parent()?.to_owned());
         let folders = site.tables().filter_map(folder).collect();

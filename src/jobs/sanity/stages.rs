@@ -14,7 +14,8 @@ use crate::jobs::pull_request::Root;
 use crate::report::below_data;
 use crate::report::stages::{ChangedReach, StageInput, StageSpecs};
 
-/// Returns the data for the report by stages: the rules of each stage, and which changed rows queries can read.
+/// Returns the data for the report on stages (groups of rules): the rules of each stage, and which of the changed rows
+/// queries can read.
 ///
 /// # Errors
 ///
@@ -38,8 +39,8 @@ pub(super) fn input(
     Ok(StageInput { specs, reach })
 }
 
-/// Determines whether queries can read the rows of the changed tables. If only a system's file, a file of facts or a
-/// sidecar changed, all tables count as changed.
+/// Determines which rows of the changed tables queries can read. If only files changed that can affect every table,
+/// such as a sidecar or a system's YAML, all tables are examined.
 fn changed(head: State<'_>, diff: &Diff) -> ChangedReach {
     let decides = |f: &FileDiff| matches!(f.role, Role::System | Role::Facts | Role::Sidecar);
     let mut reach = ChangedReach::default();

@@ -24,7 +24,8 @@ pub(super) struct JudgedDatabase {
 }
 
 impl JudgedDatabase {
-    /// Judges the selected tables of one root, and adds the findings and the numbers of rows and files to this result.
+    /// Judges the selected tables of one database root. Adds the findings, and the numbers of judged rows and files, to
+    /// `self`.
     pub(crate) fn judge(
         &mut self,
         state: State<'_>,

@@ -246,8 +246,8 @@ pub(crate) fn judged_source<R>(
     Ok((report, seen))
 }
 
-/// Asks the planner about the selected versions and returns the predictions. Adds to `found` the findings about
-/// versions, and the findings about selected tables.
+/// Asks the planner about the selected versions and returns the predictions. Appends the findings about these versions
+/// and about selected tables to `found`.
 fn asked(
     planner: &PlannerOptions,
     (selection, selected): (&Selection, &Selected),
@@ -285,7 +285,8 @@ fn refuse_several_machines(roots: &[&Catalog], selected: &[Selected]) -> Result<
     Ok(())
 }
 
-/// Returns the roots that contain selected tables, each with the selected part.
+/// Returns the database roots in which the options select tables, and for each of these roots the selected part.
+/// `changed` lists the changed paths if only changes are judged.
 fn selected<'a>(
     roots: &'a [Catalog],
     options: &ValidateOptions,
@@ -319,7 +320,7 @@ fn outside(main: &Catalog, options: &ValidateOptions, changed: Option<&[String]>
     paths.filter(|path| changed.is_none_or(|changed| changed.contains(path))).collect()
 }
 
-/// Returns findings on data that the merge base with `since` has and the source lacks.
+/// Returns findings on data that was deleted since the merge base with the commit `since`.
 fn deletions(
     source: &dyn Source,
     since: &str,

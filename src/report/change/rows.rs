@@ -26,7 +26,7 @@ const NOTES: usize = 4;
 /// The maximum number of values listed per key part. Of more values, only the smallest and the largest are listed.
 const VALUES: usize = 4;
 
-/// Returns the summary tables with at least one row, the most important table first.
+/// Returns the summary tables of a change, one per kind of change, the most important first. Empty tables are left out.
 pub fn kind_tables(diff: &Diff) -> Vec<KindTable> {
     let kinds = by_kind(diff);
     let of = |kind: Kind| kinds.get(&kind).map(Vec::as_slice).unwrap_or_default();
@@ -92,9 +92,9 @@ pub(in crate::report) fn significant(number: f64) -> String {
     format!("{:.digits$}", Figure(number))
 }
 
-/// The sort key that puts the most changed slices first: by the median latency ratio, then by the number of keys beyond
-/// noise, then by the number of lost and gained keys. Slices with fewer than [`FEW`] compared latencies come later, and
-/// slices without common keys come last.
+/// Returns the sort key of a slice. Slices whose median latency changed most come first, then those with most keys
+/// beyond noise, then those with most lost and gained keys. Slices with fewer than [`FEW`] compared latencies come
+/// after all these, and slices without common keys come last.
 fn slice_rank(slice: &SliceDiff) -> impl Ord + use<> {
     let latency = slice.latency.filter(|latency| !latency.is_unchanged());
     let far = latency.map_or(0.0, |latency| latency.ratio.ln().abs());
@@ -196,7 +196,7 @@ pub(in crate::report) fn times(ratio: f64) -> String {
     format!("×\u{a0}{digits}")
 }
 
-/// Returns the cells of a slice's row. Keys with a latency of 0 have no ratio and are counted separately.
+/// Returns a slice's cells in the summary table. Keys with a latency of 0 have no ratio and are counted separately.
 fn cells(slice: &SliceDiff) -> Vec<String> {
     let mut keys = match (slice.latency.map_or(0, |latency| latency.keys), slice.zeros) {
         (_, 0) => nonzero(slice.common),
@@ -299,7 +299,7 @@ pub(in crate::report) fn filled_columns(table: &TableDiff) -> impl Iterator<Item
     columns.filter(move |c| !c.column.ends_with("_limit") && is_changed(&c.column))
 }
 
-/// Lists the tables that lost keys, with their slices and with the planner's answer to queries for these keys.
+/// Lists the tables that lost keys, with the slices of these keys and the planner's answer to a query for such a key.
 fn unserved(all: &[Unserved]) -> KindTable {
     let of_table = |unserved: &Unserved| {
         let Unserved { place, table, slices, .. } = unserved;

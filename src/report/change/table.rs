@@ -39,26 +39,28 @@ pub struct KindRow {
     pub place: String,
     /// The table's name without `_perf`; empty if the row is about all tables of the place.
     pub table: String,
-    /// The texts that name the slice; empty if the row is about a whole table.
+    /// The name of the slice as text, without the parts that all slices of the table share; empty if the row is about a
+    /// whole table.
     pub slice: String,
-    /// The name of the slice, as pairs of key part and text; empty if the row is about a whole table.
+    /// The texts of the row's cells, one for each column in [`KindTable::heads`].
     pub cells: Vec<String>,
     /// The path of the table; empty if the row is about several tables.
     pub path: String,
-    /// The parts of the slice's name, each with its text; empty if the row is about a whole table.
+    /// The full name of the slice, as pairs of key part and text; empty if the row is about a whole table.
     pub texts: SliceName,
     /// The slice's median latency ratio as text. For an added table, the text also names the reference. `None` if no
     /// latency changed.
     pub moved: Option<String>,
 }
 
-/// A summary table as a report shows it, with escaped texts. Empty columns are left out. A place or table with several
-/// rows becomes a heading.
+/// A summary table in the form that reports show: with escaped texts, without empty columns, and with rows grouped
+/// under headings for the places and tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ChangeTable {
     pub title: &'static str,
     pub notes: Vec<String>,
-    /// True for added tables and added rows. The notes then describe the new keys and are shown before the rows.
+    /// True if the table is about added tables or added rows. Then the notes describe the new keys, and reports show
+    /// the notes above the rows.
     pub is_new: bool,
     /// The system, backend and version that all rows share; empty if the rows have several places.
     pub place: String,

@@ -41,8 +41,9 @@ pub(super) fn with_font() {
     });
 }
 
-/// Sets the size of an SVG picture to [`WIDTH`] and `height` pixels, and adds the label `said` for screen readers. Line
-/// breaks are moved, so that no line starts with a name from data, which a log could interpret as a command.
+/// Sets the size of an SVG picture to [`WIDTH`] and `height` pixels, and adds the label `said` for screen readers.
+/// Moves line breaks in the SVG text so that no line starts with a name from a table, because CI logs can interpret
+/// such a line as a command.
 pub(super) fn sized(drawn: &str, height: u32, said: &str) -> String {
     let drawn = drawn.replace(">\n", ">").replace("><", ">\n<");
     let (fine_w, fine_h) = (WIDTH * FINE, height * FINE);

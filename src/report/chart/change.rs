@@ -114,8 +114,8 @@ impl ChangedRows {
     }
 }
 
-/// Returns the served rows of one state that have no counterpart in the other state. Rows with a counterpart are in
-/// `paired`. If the loader's key is unknown (`served` is `None`), returns the rows `differ`.
+/// Returns the rows of one state that have no counterpart in the other state. If the loader's key is known, `served` is
+/// given, and the result is all served rows that are not in `paired`. Otherwise, the result is the rows in `differ`.
 fn unpaired(
     served: Option<&SeriesSet<'_>>,
     differ: &[u32],

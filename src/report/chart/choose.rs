@@ -17,8 +17,8 @@ struct SeriesCandidate<'a> {
     rows: &'a [usize],
     /// The median latency of the series in ms.
     latency: f64,
-    /// The position of the series in the order in which findings require series. The series at position 0 is shown
-    /// first. `None` if no finding requires the series.
+    /// The rank of the series among those that must be shown because of a finding; 0 is shown first. `None` if no
+    /// finding requires the series.
     led: Option<usize>,
     /// The number of the series' rows that findings name.
     marks: usize,
@@ -27,16 +27,16 @@ struct SeriesCandidate<'a> {
     /// The largest change of a row's latency or power in the series, as the absolute logarithm of the ratio after over
     /// before.
     far: f64,
-    /// The index of the first condition in the chart's `prefer` that a row of the series meets; a smaller index is
-    /// better. `None` if the series meets no condition, or if no row of the table has a worse index.
+    /// The index of the first condition in the chart spec's `prefer` that a row of the series meets. Series with a
+    /// lower index are preferred. `None` if the series is not preferred to any other.
     preference: Option<usize>,
 }
 
 impl SeriesSet<'_> {
-    /// Chooses the series to show, and returns the row numbers of each, sorted from fast to slow. The series belong to
-    /// one slice: the requested slice, or else a slice that a finding names, or else the slice with most changed rows,
-    /// or else the largest slice. If the slice has series with findings or changes, only such series are shown. The
-    /// series of a finding's worst row is shown even if it belongs to another slice.
+    /// Chooses the series to show and returns the row numbers of each chosen series. The fastest series comes first.
+    /// The series belong to one slice: the requested slice, or else a slice that a finding names, or else the slice
+    /// with most changed rows, or else the largest slice. If series of this slice have findings or changes, only such
+    /// series are chosen. A series with the worst row of a finding is chosen even if it belongs to another slice.
     pub(super) fn choose(&self, moves: &ChangedRows, rings: &Rings) -> Vec<Vec<usize>> {
         let led = self.led(rings);
         let told = rings.slices.iter().find_map(|slice| self.of_slice(slice));
@@ -84,8 +84,8 @@ impl SeriesSet<'_> {
         (0..chosen.len()).filter(|series| self.has_texts(&chosen[*series], slice)).collect()
     }
 
-    /// Returns true if a chart along this x axis can show two lines: a line through the worst row that a finding names,
-    /// and a line in the slice with most changed rows.
+    /// Returns true if a chart along this x axis can show the most important lines: the line through the worst row that
+    /// findings name, and a line in the slice with most changed rows.
     pub(super) fn shows(&self, moves: &ChangedRows, rings: &Rings) -> bool {
         let worst = self.led(rings).first().is_none_or(|series| self.is_line(&self.series[series]));
         // The smallest hash decides between equal slices, because the order of the map is arbitrary.
@@ -93,8 +93,8 @@ impl SeriesSet<'_> {
         worst && most.is_none_or(|(most, _)| self.lines().any(|rows| self.slice(rows) == *most))
     }
 
-    /// Returns the hashes of the series that contain a row of [`Rings::led`], in the order of these rows. A chart must
-    /// show these series.
+    /// Returns the hashes of the series that a chart must show because they contain a row of [`Rings::priority_rows`].
+    /// The series are in the order of these rows.
     fn led(&self, rings: &Rings) -> Vec<u64> {
         let mut seen = BTreeSet::new();
         let drawn = rings.priority_rows.iter().filter(|row| self.is_drawn(**row));

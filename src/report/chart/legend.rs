@@ -20,7 +20,7 @@ pub(super) fn fits(name: &str) -> bool {
     broken(name, CHARS, LINES).iter().all(|line| !line.ends_with('…'))
 }
 
-/// The end point of a chart line, and the name of the series, which is written beside it.
+/// The name of a series, and the end point of the chart line beside which the name is written.
 pub(super) struct End<'a> {
     pub name: &'a str,
     /// The index of the series in the chart.

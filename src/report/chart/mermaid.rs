@@ -25,7 +25,8 @@ pub(crate) struct Sketch {
     pub text: String,
     /// The full name of the series.
     pub name: String,
-    /// A text for the chart's caption that explains the grey lines; empty if they need no explanation.
+    /// A text for the chart's caption that explains the grey lines, such as `grey: before` for values before the
+    /// change; empty if no explanation is needed.
     pub greys: &'static str,
     /// True if the chart shows a change of latency, power or a metric.
     #[serde(skip)]
@@ -96,10 +97,10 @@ fn thinned<'p>(points: &[&'p ChartPoint]) -> Vec<&'p ChartPoint> {
     points.chunks(points.len().div_ceil(POINTS / 2)).flat_map(of_part).collect()
 }
 
-/// Chooses the line to draw, and returns the line's panel, the line, and a flag: true if the line shows a change or
-/// power. The choice is the line that changed most, or else the line of the power, or else a line with a ringed point
-/// outside of the latency panel, or else the slowest line of the second panel. Lines of the requested slice are
-/// preferred.
+/// Chooses the line to draw, and returns the line's panel, the line, and a flag. The flag is true if the line shows a
+/// change or power. The choice is the line that changed most. If no line changed, it is a line of power, or else a line
+/// with a ringed point below the first panel, or else the slowest line of the second panel. If the requested slice has
+/// lines, only these lines are considered.
 fn subject(figure: &ChartFigure) -> Option<(&Panel, &ChartLine, bool)> {
     let mut all: Vec<(usize, &Panel, &ChartLine)> = Vec::new();
     for (number, panel) in figure.panels.iter().enumerate() {

@@ -12,8 +12,8 @@ use crate::database::diff::FAR;
 use crate::database::table::TableScope;
 
 impl Sides<'_> {
-    /// Returns the panel of power in W, which is drawn if only the power changed. A horizontal line marks the power
-    /// limit in the first drawn row.
+    /// Returns the panel of power in W, which is drawn if the power changed but no latency or key did. A horizontal
+    /// line marks the power limit. The limit is read from the first row of the first series.
     pub(crate) fn power(&self, chosen: &[Vec<usize>]) -> Panel {
         let Self { scope, head, base, beside, .. } = self;
         let limit = scope.table.column("power_limit").map(|column| column.number(chosen[0][0]));

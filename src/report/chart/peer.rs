@@ -57,8 +57,9 @@ impl<'a> Peer<'a> {
     }
 }
 
-/// Returns the reference from which the slices in findings differ most. A reference is the newest version of another
-/// backend, the previous version of the same backend, or the same version of a nearby system.
+/// Returns the reference whose latencies differ most from the table's latencies. Only the slices that the findings name
+/// are considered. A reference is the newest version of another backend, the previous version of the same backend, or
+/// the same version of a nearby system.
 fn reference<'a>(
     state: State<'a>,
     file: &TableFile,

@@ -26,8 +26,8 @@ pub(crate) struct Rings {
     /// The rows that a chart shows with priority: first the worst row of each finding, then the second worst row of
     /// each finding, and so on.
     pub(in crate::report) priority_rows: Vec<usize>,
-    /// The slices that findings compare with a peer, for findings that name no rows. Slices with the largest difference
-    /// from the peer come first.
+    /// The slices in which the findings without row numbers compare the table with a peer. Slices with the largest
+    /// difference from the peer come first.
     pub(super) slices: Vec<SliceTexts>,
     /// The slice that the caller requests, which takes precedence over findings; `None` if no slice is requested.
     pub(super) asked: Option<SliceTexts>,
@@ -86,9 +86,9 @@ impl Rings {
         self.by_row.get(&row).map_or(&[], Vec::as_slice)
     }
 
-    /// Removes rings from a chart until each rule has at most [`RINGED`]. The remaining rings are those around rows
-    /// that differ most from the served row at the same x position. Rows that differ equally are kept in the order of
-    /// [`Rings::led`].
+    /// Removes rings from a chart until each rule has at most [`MOST_RINGS`]. The rings that stay are those around the
+    /// rows that differ most from the served row at the same x position. Among rows that differ equally, those that
+    /// come first in [`Rings::priority_rows`] keep their rings.
     pub(super) fn thin(&self, panels: &mut [Panel]) {
         let mut ringed: Vec<(f64, usize, usize)> = Vec::new();
         let latency = panels.first();

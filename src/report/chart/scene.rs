@@ -95,8 +95,9 @@ pub enum Scale {
     Log,
     /// A linear y axis that starts at zero.
     Linear,
-    /// A y axis for ratios, after over before. It contains the factor by which reruns differ, which limits the shaded
-    /// range. The axis is linear and starts at zero; if a ratio is large, the axis is logarithmic.
+    /// A y axis for ratios: the value after a change divided by the value before it. The variant contains the factor by
+    /// which reruns differ, such as 1.2; the shaded range lies between this factor and its reciprocal. The axis is
+    /// linear from zero, or logarithmic if a ratio is large.
     Change(f64),
 }
 
@@ -124,7 +125,8 @@ pub enum LineKind {
     Copies,
     /// The speed-of-light bound.
     Bound,
-    /// Computed values, drawn as a dotted line: the perfect scaling from the first point, or the median of all points.
+    /// Computed values, drawn as a dotted line: the values that perfect scaling from the first point would give, or the
+    /// median of all points.
     Ideal,
     /// Single points without a connecting line.
     Points,

@@ -127,7 +127,8 @@ impl<'a> SeriesSet<'a> {
         is_drawn(self.x[row]) && is_drawn(self.latency[row])
     }
 
-    /// Describes how many series are shown, such as `6 of 40 series`.
+    /// Returns the number of shown series as text, such as `6 of 40 series`. `chosen` contains the row numbers of each
+    /// shown series.
     pub(super) fn shown(&self, chosen: &[Vec<usize>]) -> String {
         let slices: BTreeSet<u64> = chosen.iter().map(|rows| self.slice(rows)).collect();
         let shown = chosen.len();

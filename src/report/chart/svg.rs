@@ -55,7 +55,7 @@ pub fn svg(figure: &ChartFigure) -> Result<String> {
     Ok(sized(&drawn, height, &said).replacen("</svg>", &end, 1))
 }
 
-/// Draws a chart on a picture: the title, the subtitle, whose lines are `said`, and the panels.
+/// Draws a chart as SVG text into `drawn`: the title, the subtitle with the lines `said`, and the panels.
 fn paint<'a>(
     figure: &ChartFigure,
     said: &[String],
@@ -86,7 +86,7 @@ fn paint<'a>(
     root.present()
 }
 
-/// The data for drawing the panels of a chart below each other.
+/// The data that all panels of a chart share while they are drawn, such as the x axis.
 struct Painter<'f, 'a> {
     figure: &'f ChartFigure,
     root: &'f Area<'a>,

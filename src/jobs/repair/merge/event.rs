@@ -43,8 +43,8 @@ struct EventTable {
     collections: Vec<Spanned<Value>>,
 }
 
-/// Returns the sidecar's text with the event; `None` if the sidecar does not mention the table. A
-/// text that already ends with the same event is returned unchanged.
+/// Records a merge in the text of a sidecar, and returns the new text. Returns `None` if the sidecar does not mention
+/// the table. If the merge is already recorded, the text is returned unchanged.
 ///
 /// # Errors
 ///
@@ -90,7 +90,8 @@ fn commented(text: &str, line: usize, event: &MergeEvent) -> String {
     lines.concat()
 }
 
-/// Inserts the event below the last event of its table.
+/// Adds a merge to a table's list of collections in the text of a sidecar. `last` is the list's last entry. Returns the
+/// new text.
 fn listed(text: &str, last: &Spanned<Value>, event: &MergeEvent) -> Result<String, SidecarError> {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let start = (last.referenced.line() as usize).saturating_sub(1);

@@ -23,15 +23,16 @@ pub(super) struct MergedTable {
     pub(super) kept: usize,
     /// A summary in words, such as `12 keys replaced, 3 added, 0 others touched`.
     pub(super) counts: String,
-    /// Number of rows of the table without a measurement in the run.
+    /// Number of rows of the table whose points the run did not measure.
     pub(super) others: usize,
-    /// Number of merged keys for which the loader serves another row than the merged one.
+    /// Number of merged keys for which the loader serves a row that does not come from this merge.
     pub(super) unserved: usize,
-    /// A sentence on measurements that are in several files of the run, if there are any.
+    /// A sentence with the number of keys that occur in several files of the run; `None` if there are no such keys.
     pub(super) overlap: Option<String>,
 }
 
-/// A row of the run that a merge puts into a table. Rows are indices in the stack, except for `at`.
+/// A row that a merge takes from a collector's run into a table. `row` and `own` are row indices in the stack: the
+/// table's rows, followed by the run's rows.
 #[derive(Debug)]
 pub(super) struct MergedRow {
     pub(super) row: usize,
@@ -50,8 +51,7 @@ impl MergedTable {
     ///
     /// # Errors
     ///
-    /// Refuses the merge if the table cannot be written, or if a row without a measurement in the
-    /// run would change.
+    /// Refuses the merge if the table cannot be written, or if it would change a row that the run does not replace.
     pub(super) fn make(rows: &StackRows<'_>) -> Result<Self, MergeFailure> {
         let order = order(rows);
         let columns = rows.stack.table.take(&order);
@@ -114,8 +114,8 @@ fn order(rows: &StackRows<'_>) -> Vec<usize> {
     (0..rows.stack.own).filter_map(stays).chain(added).collect()
 }
 
-/// Compares the new table with the old one, as `sanity` does, and refuses the merge if a row
-/// without a measurement in the run differs.
+/// Compares the new table with the old one. Refuses the merge if the new table lacks or changes a row that the run does
+/// not replace.
 fn check_untouched(rows: &StackRows<'_>, order: &[usize], new: &Table) -> Result<(), MergeFailure> {
     let own = rows.stack.own;
     if own == 0 {
@@ -138,8 +138,8 @@ fn check_untouched(rows: &StackRows<'_>, order: &[usize], new: &Table) -> Result
     }
 }
 
-/// Counts the merged keys for which the loader serves a row that was not merged. `at` maps rows of the stack to rows
-/// of the new table.
+/// Counts the merged keys for which the loader serves a row that does not come from this merge. `at` maps row indices
+/// of the stack to row indices of the new table.
 fn unserved(rows: &StackRows<'_>, at: &BTreeMap<usize, usize>) -> usize {
     let merged = rows.of(MergeEffect::Replaced).chain(rows.of(MergeEffect::Added));
     let merged: BTreeSet<usize> = merged.map(|group| group.winner).collect();
@@ -153,7 +153,7 @@ fn unserved(rows: &StackRows<'_>, at: &BTreeMap<usize, usize>) -> usize {
     rows.loaded.rows_by_key().filter(is_unserved).count()
 }
 
-/// Returns a sentence on measurements that are in several files of the run, if there are any.
+/// Returns a sentence with the number of keys that occur in several files of the run; `None` if there are no such keys.
 fn overlap(rows: &StackRows<'_>) -> Option<String> {
     let files = |group: &MeasurementGroup| -> BTreeSet<&str> {
         group.run.iter().map(|row| rows.stack.origin(*row).0).collect()

@@ -176,7 +176,8 @@ fn prepared(
     Ok(PreparedMerge { facts, is_empty: rows.groups.is_empty(), record, files })
 }
 
-/// Compares the keys of the run with the rerun list, if there is one.
+/// Compares the keys of the run with the rerun list of the option `--only`. Without this option, the result is empty.
+/// Refuses the merge if the run has keys that are not in the list, unless the option `--pick` is given.
 fn listed(
     options: &MergeOptions,
     file: &TableFile,

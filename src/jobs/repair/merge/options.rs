@@ -77,7 +77,7 @@ pub struct MergeOptions {
 /// The differences between the keys of a run and those of its rerun list.
 #[derive(Debug, Default)]
 pub(super) struct ListComparison {
-    /// Rows of the run that the list does not name.
+    /// Indices of the run's rows whose keys are not in the rerun list. The merge leaves these rows out.
     pub left_out: BTreeSet<usize>,
     /// Number of keys of the list that the run lacks.
     pub absent: usize,

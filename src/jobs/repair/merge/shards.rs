@@ -8,7 +8,7 @@ use crate::base::words::{count, plural};
 use crate::database::catalog::Format;
 use crate::jobs::rows::format_of;
 
-/// A file of a run with rows of a table.
+/// A file that a collector's run wrote, with rows to merge into a table.
 #[derive(Debug, Clone)]
 pub(super) struct RunFile {
     pub(super) path: PathBuf,
@@ -106,8 +106,9 @@ fn number(text: &str) -> Option<(usize, &str)> {
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 
-/// Describes the missing shards of a run, which leave gaps in the shard numbers. `of` is the total number of shards; if
-/// it is `None`, the total in the file names is used. Returns `None` if no shards are missing.
+/// Describes which shards of a run are missing; for example, shard 2 is missing if only the files of shards 1 and 3
+/// exist. `of` is the total number of shards. If `of` is `None`, the total in the file names is used. Returns `None` if
+/// no shard is missing.
 pub(super) fn lost(files: &[RunFile], of: Option<usize>) -> Option<String> {
     let numbered: BTreeMap<usize, Option<usize>> = files.iter().filter_map(|f| f.shard).collect();
     let of = of.or_else(|| numbered.values().flatten().max().copied());

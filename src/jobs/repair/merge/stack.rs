@@ -20,7 +20,7 @@ pub(super) const ORIGIN: [&str; 3] = ["framework", "version", "device"];
 pub(super) struct Stack {
     /// All rows: the table's rows first, then the run's.
     pub(super) table: Table,
-    /// Number of rows of the table itself.
+    /// Number of rows that come from the table. All rows after these come from the run.
     pub(super) own: usize,
     /// The files of the run by name, each with its range of rows.
     pub(super) files: Vec<(String, Range<usize>)>,

@@ -10,7 +10,7 @@ use super::stack::ORIGIN;
 use crate::base::stats::quantile;
 use crate::base::words::{Figure, plural, plural_verb};
 
-/// The maximum number of keys shown, largest change of latency first.
+/// The maximum number of keys that the report of a merge shows. Keys with the largest change of latency are chosen.
 const SHOWN: usize = 5;
 
 /// Returns sentences on the effects of a merge.
