@@ -7,7 +7,7 @@ use crate::base::escape::clean;
 use crate::base::words::{names, plural};
 use crate::database::facts::{Fact, FactOrigin};
 
-/// A set of facts by which tables are judged, such as the operation catalog, and its origin.
+/// A fact by which tables are judged, such as the operation catalog, and where it comes from.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct JsonFact<'a> {
     name: &'a str,
@@ -30,7 +30,8 @@ impl<'a> JsonFact<'a> {
     }
 }
 
-/// Returns the facts for the JSON report; empty if no fact has a file in the judged tree.
+/// Returns each fact, such as the operation catalog, with its origin for the JSON report. Empty if the judged tree has
+/// no file of facts.
 pub(super) fn json(all: &[Fact]) -> Vec<JsonFact<'_>> {
     if all.iter().all(|fact| fact.path.is_none()) {
         return Vec::new();
@@ -52,8 +53,8 @@ pub(super) fn outside(paths: &[String]) -> Option<String> {
     )))
 }
 
-/// Lists the facts that come from the judged tree and the facts that come from `rules/`; `None` if no fact has a file
-/// in the judged tree.
+/// Returns a sentence that lists which facts, such as the operation catalog, come from the judged tree and which from
+/// `rules/`. `None` if the judged tree has no file of facts.
 pub(super) fn facts(all: &[Fact]) -> Option<String> {
     all.iter().find(|f| f.path.is_some())?;
     let date = all.iter().find_map(|fact| fact.date.as_deref()).unwrap_or_default();
@@ -72,7 +73,7 @@ pub(super) fn facts(all: &[Fact]) -> Option<String> {
     Some(said)
 }
 
-/// Describes why the file of a fact is ignored; `None` if it was read.
+/// Describes why a file of facts in the judged tree could not be read. `None` if the file was read or does not exist.
 pub(super) fn unread(fact: &Fact) -> Option<String> {
     let (path, why) = fact.path.as_ref().zip(fact.problem.as_ref())?;
     Some(clean(&format!("{path} cannot be read ({why}), so rules/ is used instead")))

@@ -46,7 +46,7 @@ pub(super) fn render(view: &ReportView<'_>) -> String {
     out
 }
 
-/// Encodes the message of a GitHub workflow command, whose line breaks are already escaped.
+/// Encodes the message of a GitHub workflow command. Line breaks in `text` must already be escaped.
 fn data(text: &str) -> String {
     text.replace('%', "%25")
 }

@@ -53,7 +53,7 @@ pub(super) fn headline(report: &Report) -> String {
     }
 }
 
-/// Sums up the verdicts of a remeasurement on all tables in one line.
+/// Sums up a remeasurement in one line: the device, and the verdict on each table.
 fn verdicts(remeasured: &Remeasured) -> String {
     let tables: Vec<String> = remeasured.samples.iter().map(verdict).collect();
     let left = match remeasured.unmeasured.len() {
@@ -63,7 +63,7 @@ fn verdicts(remeasured: &Remeasured) -> String {
     format!("measured again on {}: {}{left}", remeasured.about.name, tables.join(", "))
 }
 
-/// Returns the verdict of a remeasurement on one table, such as `PASS (+0.3 %, 60 points)`.
+/// Returns the verdict on one table that was measured again, such as `PASS (+0.3 %, 60 points)`.
 fn verdict(sample: &Sample) -> String {
     let v = &sample.verdict;
     let bias = if v.bias.is_finite() { percent(v.bias) } else { "nothing compared".into() };
@@ -83,7 +83,8 @@ fn rows(n: u64) -> String {
     }
 }
 
-/// Returns a text with the number of existing findings of a pull request for each rule; `None` if there are none.
+/// Returns the number of findings that the base or the baseline also has, in total and by rule, as text. `None` without
+/// such findings, or if the run has no base.
 pub(super) fn existing(report: &Report) -> Option<String> {
     report.diff.as_ref()?;
     let (all, rules) = by_rule(report.findings.iter().filter(|f| f.is_old()));

@@ -50,13 +50,14 @@ struct Page<'a> {
     rules: Vec<&'a RuleView>,
     /// Tables whose rows changed.
     tables: Vec<&'a TableView<'a>>,
-    /// Tables whose path or bytes changed, but no row did.
+    /// Tables whose file was moved or written again, but whose rows did not change.
     moved: Vec<&'a TableView<'a>>,
     files: &'a [FileView],
     charts: &'a [Drawing],
     /// Lines about the measurements on a GPU; empty if nothing was measured.
     measured: Vec<String>,
-    /// The root and the judged states; empty if the command does not name them.
+    /// The root folder of the database and the judged commits, as text for people; empty if the command does not state
+    /// them.
     states: String,
     /// The sections of the page, as pairs of id and title.
     contents: Vec<(&'static str, &'static str)>,
@@ -65,7 +66,7 @@ struct Page<'a> {
     repaired: Option<&'a str>,
     /// The summary tables of the change, one per kind of change that has rows.
     slices: Vec<ChangeTable>,
-    /// Lines about the predicted step times as a whole.
+    /// Lines that sum up the change of the predicted step times over all steps. Single steps are listed in `movers`.
     predictions: Vec<String>,
     movers: Vec<MoverRow>,
     nonce: String,
@@ -128,7 +129,7 @@ fn page_view<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
     Page { contents: contents(&page), ..page }
 }
 
-/// Returns lines about the predicted step times as a whole, escaped.
+/// Returns escaped lines that sum up the change of the predicted step times over all steps.
 fn notes(predictions: &Predictions) -> Vec<String> {
     predictions.notes().iter().map(|line| clean(&line.text())).collect()
 }
@@ -164,7 +165,7 @@ fn choices<'a>(findings: &[&'a FindingView<'a>]) -> Choices<'a> {
     }
 }
 
-/// Returns the findings that concern the files of a system.
+/// Returns the findings that concern the data of a single system, backend and version.
 fn placed<'a>(findings: &[&'a FindingView<'a>]) -> impl Iterator<Item = &'a FindingView<'a>> {
     findings.iter().copied().filter(|f| f.raw.place.is_some())
 }

@@ -24,7 +24,7 @@ const CAUSES: usize = 20;
 /// The maximum number of rules that are shown with their summary and the first step of their advice.
 const STEPS: usize = 6;
 
-/// The maximum number of versions that are named for a cause. The same maximum applies to its systems.
+/// The maximum number of versions, and the maximum number of systems, that are listed for a cause.
 const NAMED: usize = 3;
 
 /// The maximum number of changed files that are listed, not counting tables.
@@ -252,7 +252,7 @@ fn concerned(cause: &Cause) -> String {
     format!("{}: {files}{systems}{rows}{most}", place.trim())
 }
 
-/// Writes the new findings that are not waived, by file.
+/// Writes the new findings that are not waived, grouped by file.
 fn write_findings(out: &mut String, view: &ReportView<'_>) {
     // People judge a drawn sample by its rows, so more rows are shown.
     let rows = if view.drawn.is_some() { EXAMPLES } else { ROWS };

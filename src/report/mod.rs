@@ -85,7 +85,7 @@ pub struct TextStyle {
     pub colour: bool,
     /// True if only the summary line is rendered.
     pub brief: bool,
-    /// True if every finding is rendered, instead of groups.
+    /// True if every finding is rendered. Otherwise, a report with many findings shows only their causes.
     pub full: bool,
     /// The number of columns to which lines are wrapped; `None` for lines of any length.
     pub width: Option<usize>,

@@ -6,13 +6,13 @@ use serde::Serialize;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, plural};
 
-/// The text in [`Predictions::not_asked`] if the user turned predictions off. The report then has no section about
-/// predictions.
+/// The value of [`Predictions::not_asked`] if the user turned predictions off with this option. The report then has no
+/// section about predictions.
 pub(crate) const PREDICTIONS_OFF: &str = "--planner none";
 
 /// The maximum number of lines in the section about predictions.
 const LINES: usize = 8;
-/// The maximum number of lines about predictions that became errors.
+/// The maximum number of lines about steps that lost their predicted time because of the change.
 const LOSSES: usize = 2;
 
 /// The change of predicted step times, over all versions that use changed files.
@@ -24,7 +24,7 @@ pub struct Predictions {
     /// The reason why no planner was asked; `None` if one was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_asked: Option<String>,
-    /// True if two states are compared.
+    /// True if step times were predicted before and after a change; false if they were predicted for one state only.
     #[serde(skip)]
     pub compared: bool,
     /// The number of versions that use changed files.
@@ -47,7 +47,7 @@ pub struct Predictions {
     /// The steps whose time changed most, one step per cause. The step whose time changed by the largest factor comes
     /// first.
     pub movers: Vec<PredictedMove>,
-    /// The reasons why predictions became errors.
+    /// The reasons why steps that were predicted before the change cannot be predicted after it.
     pub losses: Vec<String>,
     /// Remarks that concern several steps, such as operations whose time is no longer measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -120,11 +120,13 @@ impl MoverRow {
 /// A line of the section about predictions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct PredictionLine {
-    /// The step that the line is about, which may contain names from data; empty if the line concerns all steps.
+    /// The step that the line is about; empty if the line concerns all steps. The text can contain unescaped names from
+    /// the database.
     pub of: String,
-    /// The statement of the line, without names from data.
+    /// The statement about the step, or about all steps if `of` is empty. The text contains no names from the database.
     pub said: String,
-    /// The reason for the statement, which may contain names from data.
+    /// The reason for what the line says; empty without a reason. The text can contain unescaped names from the
+    /// database.
     pub because: String,
 }
 
@@ -162,7 +164,8 @@ impl Predictions {
         lines
     }
 
-    /// Returns the lines about the steps as a whole: the numbers, the lost predictions, and the steps with power.
+    /// Returns the lines that concern all steps: how many predicted times changed, why predictions were lost, and which
+    /// planner made them.
     pub(crate) fn notes(&self) -> Vec<PredictionLine> {
         let line = PredictionLine::new;
         if let Some(why) = &self.failed {

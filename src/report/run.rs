@@ -42,7 +42,7 @@ pub struct Report {
     pub tables: u64,
     /// The number of sidecars and system files judged or compared.
     pub files: u64,
-    /// The number of judged rows. Of a table that was compared, only the rows after the change are counted.
+    /// The number of rows that the run judged. If a table was compared, only its rows after the change are counted.
     pub rows: u64,
     /// The tables judged or compared, by system and version.
     pub judged: JudgedPlaces,
@@ -50,11 +50,12 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// The number of findings by severity.
     pub counts: Counts,
-    /// The changes; `None` if only one state was judged.
+    /// The differences between base and head; `None` if the run did not compare a base with a head.
     pub diff: Option<Diff>,
-    /// The revisions of the judged states. Commands that reproduce a finding contain these revisions.
+    /// The commits of base and head that the run judged. The report's commands that reproduce findings contain these
+    /// commits.
     pub states: ComparedStates,
-    /// Findings of the base that the head no longer has; empty if the run judged only one state.
+    /// Findings of the base that the head no longer has; empty if the run did not compare a base with a head.
     pub repaired: Vec<Repaired>,
     /// The change of predicted step times; `None` if it was not requested.
     pub predictions: Option<Predictions>,
@@ -64,7 +65,7 @@ pub struct Report {
     pub remeasured: Option<Remeasured>,
     /// The wall-clock time of the run.
     pub elapsed: Duration,
-    /// The input for the report by stages, in addition to the findings; `None` if that report was not requested.
+    /// The data that only the report by stages needs; `None` if that report was not requested.
     pub(crate) stages: Option<StageInput>,
     /// A sentence about the random sample of findings that the report contains; `None` if the report contains all
     /// findings.
@@ -138,7 +139,8 @@ impl Report {
         RunOutcome { verdict, ..outcome }
     }
 
-    /// Returns false if two states were compared and no changed file belongs or may belong to a database.
+    /// Returns true if a changed file belongs, or may belong, to a database. Also true if the run did not compare a
+    /// base with a head.
     pub fn touches_database(&self) -> bool {
         let is_changed = |diff: &Diff| {
             !diff.tables.is_empty() || diff.files.iter().any(|file| file.role != Role::Other)
@@ -178,12 +180,12 @@ fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The names under which evidence contains a finding's latency ratio. The ratio is that of the worst row, or the median
-/// over all rows.
+/// The names under which a finding's evidence can contain a latency ratio: that of the worst row, or the median over
+/// all rows.
 const RATIOS: [&str; 3] = ["worst", "worst_ratio", "median_ratio"];
 
-/// The sort key that puts the most urgent findings first. Findings are sorted by severity, then by lost predictions,
-/// then by the change of predictions in ms, then by the worst row's log ratio times the number of rows.
+/// The sort key that puts the most urgent findings first. It compares the severity, then the effect on predicted step
+/// times, then the worst row's log ratio times the number of rows.
 pub(super) fn urgency(finding: &Finding) -> impl Ord {
     let rows = finding.rows.max(1) as f64;
     let weight = ordered(log_ratio(finding).map_or(rows, |far| far * rows));
@@ -191,15 +193,15 @@ pub(super) fn urgency(finding: &Finding) -> impl Ord {
     (finding.severity, most, &finding.path, &finding.rule)
 }
 
-/// The sort key that puts the most serious findings of a cause first. Findings are sorted by lost predictions, then by
-/// the change of predictions in ms, then by the worst row's latency ratio, then by the number of rows.
+/// The sort key that puts the most serious findings of a cause first. It compares the effect on predicted step times,
+/// then the worst row's latency ratio, then the number of rows.
 pub(super) fn farthest(finding: &Finding) -> impl Ord {
     let far = ordered(log_ratio(finding).unwrap_or(0.0));
     (consequence(finding), Reverse((far, finding.rows)), &finding.path)
 }
 
-/// The sort key that puts the findings with the largest effect on predictions first: by the number of lost predictions,
-/// then by the change in ms.
+/// The sort key that puts the findings with the largest effect on predicted step times first. It compares the number of
+/// steps that can no longer be predicted, then the change of a step's time in ms.
 fn consequence(finding: &Finding) -> impl Ord + use<> {
     let models = finding.evidence.models.as_ref();
     let moves = ordered(models.map_or(0.0, |m| m.moves_ms));

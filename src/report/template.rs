@@ -43,7 +43,7 @@ fn rendered(
     env.get_template(name)?.render(Value::from(Serde(view)))
 }
 
-/// The maximum number of characters of a sentence that may contain a long list.
+/// The maximum number of characters of a sentence in a report. Longer sentences are cut.
 const SENTENCE: usize = 400;
 
 /// The maximum number of characters of a line in a list.

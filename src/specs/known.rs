@@ -49,8 +49,7 @@ pub struct TableSpecs {
     /// The family file that contains a table's spec, by table name, as an index into `families`. If several files
     /// contain the spec, the last file is used.
     by_name: BTreeMap<String, usize>,
-    /// Modified table specs, by table name. They replace the specs of the files, because the judged tree states other
-    /// facts about these tables.
+    /// Table specs that were adapted to facts of the judged tree, by table name. They replace the specs of the files.
     changed: BTreeMap<String, Arc<TableSpec>>,
 }
 

@@ -63,8 +63,8 @@ pub fn is_honoured(inside: &str) -> bool {
 /// A YAML file of rules, tables, systems or charts.
 #[derive(Debug, Clone)]
 pub struct SpecFile {
-    /// The path in this repository that states the file's purpose, such as `rules/tables/gemm.yaml`. For an overlay
-    /// file, it differs from the file's real path.
+    /// The file's path in this repository, such as `rules/tables/gemm.yaml`. For an overlay file, the path that it
+    /// would have in this repository.
     pub role: String,
     /// The file's name in error messages.
     pub shown: String,
@@ -133,8 +133,8 @@ impl Library {
         Self { documents }
     }
 
-    /// Adds the files of an overlay folder, whose subfolders are named like those of `rules/`. The subfolders
-    /// `systems/` and `charts/` overlay the folders of these names beside `rules/`.
+    /// Adds the files of an overlay folder, which has the same subfolders as `rules/`. The additional subfolders
+    /// `systems/` and `charts/` correspond to the folders `systems/` and `charts/` of this repository.
     ///
     /// # Errors
     ///

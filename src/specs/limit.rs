@@ -18,8 +18,8 @@ use crate::base::glob::{self, GlobScope};
 /// reported as missing.
 #[derive(Debug)]
 pub struct Limit {
-    /// True if the limit is embedded in the program. If an overlay replaces a table spec, such a limit may still read
-    /// the key parts of the replaced spec.
+    /// True if the limit is embedded in the program. Its condition may then read key parts of an embedded table spec
+    /// that an overlay replaced.
     shipped: bool,
     tables: Vec<Glob>,
     /// The compiled globs of `tables`. They are compiled when they are first used.
@@ -35,13 +35,13 @@ pub struct Limit {
 pub type Limits = BTreeMap<String, Limit>;
 
 /// The names that a limit's condition can read in addition to key parts and figures of the system. `larger_served` is
-/// true if the table serves a key that is nowhere smaller along the axes than the missing key. `smaller_served` is true
-/// if the table serves a key that is nowhere larger. `missing_share` is the fraction of missing keys in the slice.
+/// true if the table serves a key that is at least as large as the missing key along every axis. `smaller_served` is
+/// true if it serves a key that is at most as large. `missing_share` is the fraction of missing keys in the slice.
 const FACTS: [&str; 6] =
     ["system", "backend", "version", "larger_served", "smaller_served", "missing_share"];
 
-/// The prefix of figures of other systems in a limit's condition, such as `nearest.gpu.mem_capacity`. The value is the
-/// minimum of the figure over all systems that have the missing key.
+/// The prefix by which a limit's condition reads a figure of other systems, such as `nearest.gpu.mem_capacity`. The
+/// value is the minimum over all systems that have the missing key.
 pub const NEAREST: &str = "nearest.";
 
 #[derive(Debug, Deserialize)]

@@ -16,7 +16,7 @@ use crate::specs::KeyPart;
 /// The context in which a table is drawn: the table's change, its findings and a peer.
 #[derive(Clone, Copy)]
 pub(super) struct ChartContext<'a> {
-    /// The change of the table; `None` if only one state was judged.
+    /// The change of the table between base and head; `None` if there is no base.
     pub change: Option<TableChange<'a>>,
     /// The rows that findings name.
     pub rings: &'a Rings,

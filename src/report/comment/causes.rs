@@ -11,10 +11,12 @@ use crate::report::run::{farthest, urgency};
 use crate::report::view::ReportView;
 use crate::report::view::finding::FindingView;
 
-/// The maximum number of words at the start of a message that identify a cause.
+/// The maximum number of words that identify the cause of a finding. They are taken from the start of the finding's
+/// message.
 const WORDS: usize = 5;
 
-/// Words whose use depends on a number in the message, such as `have` after a plural. They do not identify a cause.
+/// Words that never identify a cause, because they depend on the numbers in a message. `have`, for example, follows
+/// only a plural.
 const OF_NUMBERS: [&str; 2] = ["about", "have"];
 
 /// The findings of one rule and severity that share a cause. The findings can concern several versions.
@@ -22,7 +24,8 @@ const OF_NUMBERS: [&str; 2] = ["about", "have"];
 pub(super) struct CauseSection<'a> {
     mark: &'static str,
     rule: &'a str,
-    /// The backend and version, or the number of versions; empty if the findings concern no backend.
+    /// The backend and version that the findings concern, such as `vllm 0.24.0`, or the number of versions if there are
+    /// several. Empty if the findings concern no backend.
     place: String,
     /// The number of findings, and the number of rows that the findings concern, as text for people.
     extent: String,
@@ -36,14 +39,14 @@ pub(super) struct CauseSection<'a> {
     pub block: bool,
     /// The rows of the example finding as lines of text; empty if there is no room.
     pub lines: Vec<&'a str>,
-    /// The advice of the rule; empty if the comment already contains it with an earlier cause of the same rule.
+    /// The advice of the rule. Empty if an earlier cause of the same rule already shows this advice in the comment.
     pub instead: &'a str,
     /// The command that reproduces the findings.
     command: String,
 }
 
-/// Groups the new errors and warnings by cause: errors before warnings, then the causes with the most urgent
-/// finding first.
+/// Groups the new errors and warnings by cause. Causes of errors come before causes of warnings. Causes of equal
+/// severity are sorted by their most urgent finding.
 pub(super) fn causes<'a>(view: &'a ReportView<'a>) -> Vec<CauseSection<'a>> {
     let mut groups: BTreeMap<(Severity, &str, Vec<&str>), Vec<&FindingView<'a>>> = BTreeMap::new();
     for finding in view.counted().filter(|f| f.raw.severity != Severity::Info) {

@@ -13,7 +13,7 @@ pub struct Extras<'a> {
     pub figures: &'a [ChartFigure],
     /// The folder to which the charts were written; `None` if they were not written.
     pub folder: Option<&'a Path>,
-    /// The result of the user's smoke command.
+    /// The result of the command by which the user tests the changed database; `None` without such a command.
     pub smoke: Option<&'a Smoke>,
     /// True if an inconclusive run ends with exit code 0.
     pub inconclusive_passes: bool,

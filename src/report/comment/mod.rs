@@ -13,7 +13,7 @@ use crate::report::view::ReportView;
 
 const TEMPLATE: &str = include_str!("../../../charts/comment.md.j2");
 
-/// The length in bytes of a comment that a reviewer is expected to read completely. Most comments are not longer.
+/// The preferred maximum length of a comment in bytes, so that reviewers read all of it. [`LONGEST`] is the hard limit.
 const READ: usize = 8_000;
 
 /// The maximum length of a comment in bytes. GitHub accepts 65,536.
@@ -22,8 +22,9 @@ const LONGEST: usize = 16_000;
 /// The number of charts drawn in the comment itself.
 pub const SKETCHES: usize = 1;
 
-/// The sizes of a comment, the largest first. The comment is rendered in one size after the other until it is short
-/// enough: at most [`READ`] bytes in sizes before [`FORCED`], at most [`LONGEST`] bytes in later sizes.
+/// The limits on the sections of a comment, from the largest to the smallest. A comment is rendered with one entry
+/// after the other until it has at most [`READ`] bytes. The entries from [`FORCED`] on are used only if the comment
+/// still has more than [`LONGEST`] bytes.
 const SIZES: [Size; 7] = [
     size([20, 5, 100, 10, 6, 40, 1, 100]),
     size([10, 3, 100, 10, 6, 15, 1, 40]),
@@ -39,7 +40,7 @@ const fn size([paths, rows, blocks, slices, movers, listed, sketches, output]: [
     Size { paths, rows, blocks, slices, movers, listed, sketches, output }
 }
 
-/// The index in [`SIZES`] of the first size that is tried only if the comment in the previous size is longer than
+/// The index of the first entry of [`SIZES`] that is used only if the comment would otherwise be longer than
 /// [`LONGEST`].
 const FORCED: usize = 4;
 

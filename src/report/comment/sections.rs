@@ -65,7 +65,7 @@ pub(super) struct Sections<'a> {
     /// The class of the change, such as `append-only`, the numbers of changed tables, rows and files, and the names of
     /// the changed columns.
     numbers: Option<&'a str>,
-    /// Lines about the predicted step times as a whole.
+    /// Lines that sum up the change of the predicted step times over all steps. Single steps are listed in `movers`.
     predictions: Vec<PredictionLine>,
     /// The steps whose predicted time changed most, as rows of a table.
     movers: Vec<MoverRow>,
@@ -89,8 +89,8 @@ pub(super) struct Sections<'a> {
     output: Vec<&'a str>,
     /// Lines that state which contents are only in the JSON report.
     left_out: Vec<String>,
-    /// The first eight characters of the fingerprints of new errors and warnings. A hidden line of the comment lists
-    /// these texts, by which a later comment recognises the findings.
+    /// The first eight characters of the fingerprint of each new error and warning. A hidden line of the comment
+    /// contains them, so that a later comment can state which findings were fixed since.
     fingerprints: Vec<String>,
 }
 
@@ -186,8 +186,8 @@ impl LeftOut {
     }
 }
 
-/// Returns the first steps of the advice of at most [`STEPS`] rules as one text. Only the rules of causes for which
-/// `is_meant` is true are used.
+/// Returns the first step of the rule's advice for each cause that `is_meant` selects, joined into one text. At most
+/// [`STEPS`] rules are quoted.
 fn steps(causes: &[CauseSection<'_>], is_meant: impl Fn(&CauseSection<'_>) -> bool) -> String {
     let steps = causes.iter().filter(|cause| is_meant(cause)).filter_map(CauseSection::first_step);
     let steps = steps.take(STEPS).map(|(rule, step)| format!("{rule}: {step}."));

@@ -40,8 +40,8 @@ struct PageSeries {
     rows: Vec<(usize, Vec<usize>)>,
     /// The number of the series' rows that findings name.
     ringed: usize,
-    /// The smallest position of the series' rows in [`Rings::led`]. Series with a small position are shown first.
-    /// `None` if `led` contains no row of the series.
+    /// The smallest index in [`Rings::priority_rows`] of a row of the series. Series with a small index are shown
+    /// first. `None` if that list contains no row of the series.
     led: Option<usize>,
     /// The number of the series' points that differ between base and head.
     changed: usize,
@@ -64,8 +64,8 @@ impl PageSeries {
     }
 }
 
-/// Chooses the series for a page until the page has `most` rows, the most important series first. Every series is shown
-/// with all of its rows, except that a first series of more than `most` rows is thinned out.
+/// Chooses the most important series until the page has `most` rows. Every chosen series keeps all of its rows, unless
+/// the most important series alone has more than `most` rows: then some of its rows are left out.
 ///
 /// # Errors
 ///

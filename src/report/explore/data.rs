@@ -18,7 +18,7 @@ use crate::specs::KeyPart;
 /// the rows of each peer.
 #[derive(Debug, Serialize)]
 pub(super) struct PageData {
-    /// The columns of the loader's key. The page first uses the last column as the x axis.
+    /// The columns of the loader's key. When the page opens, the last column is the x axis.
     parts: Vec<PageColumn>,
     sides: Vec<PageSide>,
     /// The latency of each row in ms, encoded in single precision.

@@ -26,7 +26,7 @@ pub(crate) enum SideKind {
 
 /// A side of the page: a table whose rows the page shows.
 pub(crate) struct ExploredSide<'a> {
-    /// The origin of the rows.
+    /// States whether the side is the table itself, its base or a peer.
     pub kind: SideKind,
     /// The name that distinguishes the side from the other sides, such as `sglang 0.5.9`.
     pub name: String,
@@ -40,7 +40,7 @@ pub(crate) struct ExploredSide<'a> {
 
 /// The contents of an explorer page.
 pub(crate) struct Exploration<'a> {
-    /// The root and the states that the page shows, as text for people.
+    /// The root folder of the database, and the commits or files on disk that the page shows, as text for people.
     pub states: String,
     /// The sides of the page: the table itself, then its base, then its peers.
     pub sides: Vec<ExploredSide<'a>>,

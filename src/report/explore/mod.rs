@@ -60,7 +60,7 @@ pub struct ExplorerPage {
 struct PageView<'a> {
     version: &'static str,
     title: &'a str,
-    /// The root and the states that the page shows, as text for people.
+    /// The root folder of the database, and the commits or files on disk that the page shows, as text for people.
     states: String,
     summary: &'a str,
     notes: &'a [String],
@@ -88,7 +88,7 @@ struct FindingLine<'a> {
 /// The maximum number of a column's values that an error message lists.
 const VALUES: usize = 12;
 
-/// The maximum number of findings in the list. A table has at most one finding per rule and slice.
+/// The maximum number of findings that are listed below the chart. Further findings are only counted.
 const FINDINGS: usize = 200;
 
 impl Exploration<'_> {

@@ -31,8 +31,8 @@ struct JsonServed<'a> {
     common: u64,
     lost: u64,
     gained: u64,
-    /// The number of keys whose measurements are served under another key after the change. These keys are neither lost
-    /// nor gained.
+    /// The number of keys that the change replaced by another key with the same measurements. These keys are neither
+    /// lost nor gained.
     rekeyed: u64,
     median_ratio: Option<f64>,
     slower_2x: u64,
@@ -69,8 +69,8 @@ pub(super) struct JsonChange<'a> {
     served: JsonServed<'a>,
     /// The removed keys that no version serves after the change.
     unserved: JsonUnserved,
-    /// The versions that a query can name only after the change, and the versions that the change hides from
-    /// queries.
+    /// The versions that a query can select only after the change, and the versions that the loader reads only before
+    /// the change.
     versions: JsonVersions<'a>,
 }
 
@@ -120,7 +120,7 @@ fn served(served: &ServedDiff) -> JsonServed<'_> {
     }
 }
 
-/// Converts the numbers of served keys. The lists of attributes and slices in the result are empty.
+/// Returns the numbers of served keys for the JSON report, without the lists of attributes and slices.
 fn counts<'a>(served: &ServedDiff) -> JsonServed<'a> {
     JsonServed {
         common: served.common,

@@ -27,8 +27,8 @@ struct JsonReport<'a> {
     tool: Tool,
     command: &'a str,
     summary: JsonSummary,
-    /// The origins of the facts by which the tables were judged, such as the operation catalog; absent if all facts
-    /// come from `rules/`.
+    /// The facts by which the tables were judged, such as the operation catalog, each with its origin; absent if the
+    /// judged tree has no file of facts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     facts: Vec<JsonFact<'a>>,
     findings: Vec<JsonFinding<'a>>,

@@ -13,7 +13,8 @@ use crate::gpu::outcome::{Remeasured, Sample};
 use crate::report::style::{self, BOLD, DIM, styled};
 use crate::report::view::finding::pairs;
 
-/// Writes the device, and for each sample the verdict, the explaining sentences and the points.
+/// Writes the result of a remeasurement: the device, then for each table the verdict, sentences that explain the
+/// verdict, and the measured points.
 pub(in crate::report) fn write(out: &mut String, remeasured: &Remeasured) {
     let about = &remeasured.about;
     let versions = match clean(&list(&about.versions)) {
@@ -230,8 +231,8 @@ fn key(measured: &Measured) -> String {
     clean(&pairs(key))
 }
 
-/// Returns the remarks on a point, each after two spaces. If the point is a proxy, which was not measured as recorded,
-/// `why` is the reason.
+/// Returns the remarks on a point, each after two spaces. A point is a proxy if the device could not measure it in the
+/// way in which its row was recorded; `why` is then the reason.
 fn remarks(measured: &Measured, why: &str) -> String {
     let standing = match measured.verdict() {
         PointVerdict::Beyond => "  outside rerun noise".to_owned(),

@@ -6,7 +6,7 @@ use crate::report::Report;
 use crate::report::run::{RunOutcome, RunVerdict};
 use crate::report::stage_input::{Checked, StageId, StageInput, StageSpec};
 
-/// The maximum number of unreachable tables that a stage names.
+/// The maximum number of tables that are listed because no query reaches their rows.
 const NAMED: usize = 3;
 
 /// The items that a stage checked, and the reasons why other items were not checked.

@@ -18,8 +18,8 @@ pub(crate) struct FindingView<'a> {
     pub severity: &'static str,
     /// The severity as a number for sorting; 0 is the worst.
     pub rank: u8,
-    /// The finding's status: `waived`, `new`, `open` if it was not compared with a base, or `known` or `moved` if it is
-    /// not new.
+    /// The finding's status: `waived` or `new`, for example. `known`: the base or the baseline also has the finding.
+    /// `moved`: the base has it on the table's old path. `open`: nothing was compared.
     pub state: &'static str,
     /// The rule's id.
     pub rule: String,
@@ -84,7 +84,7 @@ impl<'a> FindingView<'a> {
         }
     }
 
-    /// Builds the view of a finding and escapes its texts. The commands in the view contain the compared `states`.
+    /// Builds the view of a finding and escapes its texts. The commands in the view name the base and head in `states`.
     pub(crate) fn new(finding: &'a Finding, states: &ComparedStates, is_compared: bool) -> Self {
         let place = finding.place.as_ref();
         let named = |(name, value): (&String, &Value)| (clean(name), clean(&plain(value)));
@@ -118,7 +118,8 @@ impl<'a> FindingView<'a> {
     }
 }
 
-/// Returns `waived`, `known`, `moved`, `new` or `open`. Only findings that are `new` or `open` can fail the run.
+/// Returns the finding's status: `waived`, `known`, `moved`, `new` or `open`. Only `new` and `open` findings can fail
+/// the run.
 fn state(finding: &Finding) -> &'static str {
     match (&finding.waived_by, finding.novelty) {
         (Some(_), _) => "waived",

@@ -14,7 +14,8 @@ use crate::report::change::{ByKind, Kind, KindTable, filled_columns, place_text}
 use crate::report::change::{short, significant, times};
 use crate::specs::measured_unit;
 
-/// Tables with fewer latency ratios than this are ignored in the search for the key whose latency changed most.
+/// The minimum number of latency ratios that a table must have. Tables with fewer ratios are left out of the search for
+/// the key whose latency changed most.
 const FEW: usize = 10;
 
 /// The maximum number of table names in a line of the report.
@@ -63,8 +64,8 @@ fn tables_of(tables: &[&TableDiff]) -> String {
     }
 }
 
-/// Names the system, backend and version of the tables if all have the same. Otherwise, names their systems and counts
-/// their versions.
+/// Names the system, backend and version of the tables if all tables have the same ones. Otherwise, names the systems
+/// and counts the versions.
 fn places(tables: &[&TableDiff]) -> String {
     let places: BTreeSet<String> = tables.iter().map(|table| place_text(&table.place)).collect();
     let systems: BTreeSet<&str> = tables.iter().map(|table| &*table.place.system).collect();
@@ -123,8 +124,8 @@ fn farthest<'a>(tables: impl Iterator<Item = (&'a str, &'a ServedDiff)>) -> Opti
     })
 }
 
-/// Describes the slice whose median latency changed most. The slice is the first row of the summary table of this kind
-/// of change.
+/// Describes the slice whose median latency changed most, among the tables with this `kind` of change. The slice is in
+/// the first row of the summary table of this kind.
 fn most(tables: &[KindTable], kind: Kind) -> Option<String> {
     let table = tables.iter().find(|table| table.kind == Some(kind))?;
     let row = table.rows.first()?;

@@ -76,10 +76,10 @@ pub(crate) struct HeadView {
 /// The texts that describe a rule. Line breaks are replaced by spaces.
 #[derive(Serialize)]
 pub(crate) struct RuleView {
-    /// The highest severity of the rule's findings.
+    /// The severity of the rule's findings, unless the rule's check chooses another one.
     #[serde(skip)]
     pub severity: Severity,
-    /// The rule's confidence, which says how often its warnings are right.
+    /// The rule's confidence: how often its warnings are right.
     #[serde(skip)]
     pub confidence: Confidence,
     pub id: String,

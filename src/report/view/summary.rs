@@ -52,7 +52,7 @@ fn attributes(diff: &Diff) -> Option<String> {
     with_list("Attributes changed", said.collect(), MOVED)
 }
 
-/// Joins the first `most` sentences after the heading `what`; `None` without sentences.
+/// Returns `what`, a colon and the first `most` texts of `said`; `None` if `said` is empty.
 fn with_list(what: &str, said: Vec<String>, most: usize) -> Option<String> {
     (!said.is_empty()).then(|| format!("{what}: {}", first_of(&said, most, "; ")))
 }

@@ -9,8 +9,7 @@ use crate::base::error::Reason;
 /// The column that names the kernel of a row.
 pub(crate) const KERNEL_COLUMN: &str = "kernel_source";
 
-/// The name that stands for the table in a mapping's conditions. All other names in the conditions are those of
-/// columns.
+/// The name in a mapping's conditions that stands for the table's name. Every other name in the conditions is a column.
 const TABLE: &str = "op_file";
 
 /// The word in place of a backend in `kernel_source_backends.yaml` if a kernel's backend is still unknown.
@@ -46,7 +45,8 @@ pub struct KernelChoices {
     pub sources: KernelSources,
 }
 
-/// The backends that can run one kernel in a table. The backend can differ from row to row.
+/// The backends that run one kernel in the rows of a table, and the backends that the framework can choose for this
+/// table.
 #[derive(PartialEq)]
 pub(crate) struct KernelBackends<'a> {
     /// The backends that the framework can choose for the table.
@@ -66,8 +66,8 @@ impl KernelSources {
 }
 
 impl KernelChoices {
-    /// Returns the backends that can run a kernel in a table. `None` if the framework can choose all of these backends,
-    /// or if the choices of the framework are unknown.
+    /// Returns the backends that can run a kernel in a table, if the framework cannot choose all of them. `None` if it
+    /// can, or if its choices are unknown.
     pub(crate) fn of<'a>(
         &'a self,
         framework: &str,

@@ -114,13 +114,12 @@ pub struct StatedFacts {
     pub kernel_sources: Option<KernelSources>,
     /// The lists of numbers in the loader's source code, by the list's name.
     pub pins: BTreeMap<String, Pins>,
-    /// The names of lists in the loader's source code whose source file the pull request changes. For these lists, a
-    /// text without a number is not an error, because the pull request may add it.
+    /// The names of the lists in the loader's source code whose source file the pull request changes. A text that is
+    /// missing from such a list is not an error, because the pull request may add it.
     pub unsettled: BTreeSet<String>,
 }
 
-/// A list of numbers from the loader's source code: the number of each text. A text is the name of a model, for
-/// example.
+/// A list in the loader's source code that maps texts to numbers, such as model names to numbers of attention heads.
 pub(crate) type Pins = BTreeMap<String, f64>;
 
 /// Reads the match arms `"text" => Some(number)` of a Rust function. `after` is the code at the function's start; its

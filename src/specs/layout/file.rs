@@ -46,16 +46,16 @@ pub(crate) struct TableFiles {
     /// Patterns of paths. `*` and `?` match characters of a name, and `**/` matches any folders. `{part}` matches one
     /// name or a part of it, `{part:int}` matches digits, and `{part*}` matches several folders too.
     pub files: Vec<String>,
-    /// The system's name. In it, `{part}` stands for a named part of the path or for the row's cell in the column
-    /// `part`.
+    /// The system's name. `{part}` in this text is replaced by the part of the path that has this name, or by the row's
+    /// cell in the column `part`.
     #[serde(default)]
     pub system: String,
-    /// The name of the measured software. In it, `{part}` stands for a named part of the path or for the row's cell in
-    /// the column `part`.
+    /// The name of the measured software. `{part}` in this text is replaced by the part of the path that has this name,
+    /// or by the row's cell in the column `part`.
     #[serde(default)]
     pub backend: String,
-    /// The version of the measured software. In it, `{part}` stands for a named part of the path or for the row's cell
-    /// in the column `part`.
+    /// The version of the measured software. `{part}` in this text is replaced by the part of the path that has this
+    /// name, or by the row's cell in the column `part`.
     #[serde(default)]
     pub version: String,
     /// The file format.

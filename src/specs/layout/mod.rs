@@ -80,7 +80,7 @@ pub struct Layout {
     detect: Vec<Regex>,
     /// The files of the layout's tables.
     pub tables: Vec<LayoutTable>,
-    /// The names in the folder part of each pattern, such as `family`, `backend` and `version`. Empty for all layouts
+    /// The names of the folders in each path pattern, such as `family`, `backend` and `version`. Empty for all layouts
     /// except the public one.
     folders: Vec<Vec<String>>,
 }
@@ -138,8 +138,8 @@ impl LayoutTable {
         })
     }
 
-    /// Returns the columns whose cells determine the table's name, system, backend or version. `parts` are the named
-    /// parts of the path, which are not columns.
+    /// Returns the columns whose cells determine the table's name, system, backend or version. `parts` contains the
+    /// named parts of the path, which are left out because they are not columns.
     pub(crate) fn identity_columns(&self, parts: &BTreeMap<String, String>) -> Vec<&str> {
         let names = self.identity.iter().flat_map(|text| braced(text));
         let columns: BTreeSet<&str> = names.filter(|name| !parts.contains_key(*name)).collect();
@@ -204,8 +204,8 @@ impl Layout {
         })
     }
 
-    /// Returns the family, backend and version that the names of a table's folders state. `None` if no pattern has as
-    /// many folders. The family is `None` if the pattern has no folder for the family.
+    /// Returns the family, backend and version of a table from the names of its folders. `None` if no pattern has the
+    /// same number of folders. The family is `None` if the pattern has no folder for it.
     pub(crate) fn place<'p>(
         &self,
         folders: &[&'p str],
@@ -285,9 +285,9 @@ impl Layouts {
         self.known.get(PUBLIC)
     }
 
-    /// Chooses the layout of the run. `name` is the user's choice. Without it, the only layout in overlays is chosen,
-    /// or else a layout whose `detect` patterns all match. If several layouts match, the public layout is chosen, or
-    /// else the one that matches the largest number of files.
+    /// Chooses the layout of the run: the layout called `name` if the user gives a name, or else the layout that an
+    /// overlay defines, if there is exactly one. Otherwise, a layout whose `detect` patterns all match is chosen: the
+    /// public one if it matches, or else the one that matches the largest number of files.
     ///
     /// # Errors
     ///
