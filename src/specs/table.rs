@@ -130,7 +130,7 @@ impl Identity {
         self.column.iter().chain(&self.is).chain(&self.holds).chain(&self.filter)
     }
 
-    /// Returns the name of the column whose value the relation determines. `None` if there is no single such column.
+    /// Returns the name of the column whose value the relation determines; `None` if it determines no single column.
     pub(crate) fn derived(&self) -> Option<&str> {
         self.column.as_ref()?.as_column()
     }

@@ -84,7 +84,7 @@ impl MovedFiles {
     }
 }
 
-/// Returns the text without `path` at its end. `None` if the text does not end with `path`, or if no space precedes it.
+/// Returns the text without `path` at its end; `None` if the text does not end with `path` as a separate word.
 fn before<'t>(text: &'t str, path: &str) -> Option<&'t str> {
     text.strip_suffix(path).filter(|before| before.is_empty() || before.ends_with(' '))
 }
