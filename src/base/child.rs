@@ -26,7 +26,7 @@ pub(crate) struct Child {
     process: std::process::Child,
     pub requests: Option<ChildStdin>,
     pub answers: Receiver<std::io::Result<String>>,
-    /// Lines of standard error, if the command pipes it.
+    /// Lines of the process's standard error. There are none unless the command pipes standard error.
     pub errors: Receiver<std::io::Result<String>>,
     _removed: RemovedOnSignal,
 }

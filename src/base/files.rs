@@ -119,7 +119,7 @@ pub fn write_all(folders: &[PathBuf], files: &[(PathBuf, Vec<u8>)]) -> Result<()
     staged.into_iter().try_for_each(Output::place)
 }
 
-/// An output that is ready to appear at the path that the user gave.
+/// An output for the path that the user gave: a finished temporary file, or an opened device or pipe.
 pub(super) enum Output<'a> {
     File {
         target: PathBuf,

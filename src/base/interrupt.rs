@@ -65,7 +65,7 @@ impl Finishing {
     }
 }
 
-/// Parses a number of minutes, such as `90` or `0.5`, as a command line has it.
+/// Parses a number of minutes from the command line, such as `90` or `0.5`.
 ///
 /// # Errors
 ///

@@ -8,7 +8,7 @@ pub trait Progress: Sync {
     /// Starts a new count of steps. The text names what is counted, such as the points of a table.
     fn begin(&self, _: &str) {}
 
-    /// Shows a line about the work.
+    /// Shows the user a line of text, such as an estimate of the run's duration.
     fn say(&self, _: &str) {}
 }
 

@@ -25,12 +25,12 @@ pub(crate) struct RowRelation<'a> {
     pub within: f64,
 }
 
-/// The precision to which the values of a scope's columns are written.
+/// The rounding errors of the columns that a relation reads.
 #[derive(Default)]
 pub(crate) struct Rounded<'a> {
     /// Half a unit of the last digit of each value, by column name. Columns that are not listed are exact.
     pub half_units: BTreeMap<&'a str, Cow<'a, [f64]>>,
-    /// Columns of the scope that are computed from others: the name and the formula, in the order of computation.
+    /// The name and formula of each column that is computed from other columns, in the order of computation.
     pub derived: Vec<(&'a str, &'a Expr)>,
 }
 
@@ -84,8 +84,9 @@ impl<'a> RowRelation<'a> {
         Ok(open)
     }
 
-    /// Returns for each of `rows` the maximum difference between the two `equal` values that rounding can cause. Each
-    /// column adds the change of the difference when the column's value changes by half a unit of its last digit.
+    /// Returns for each of `rows` the maximum difference between the two `equal` values that rounding alone can cause.
+    /// The result is a sum over the columns. A column's term is the change of the difference if the column's value
+    /// changes by half a unit of its last digit.
     fn rounding(
         &self,
         scope: &dyn Scope,
@@ -140,7 +141,7 @@ impl Sentence {
         self.0.split('{').skip(1).map(|part| part.split_once('}').map_or(part, |(name, _)| name))
     }
 
-    /// Returns the sentence with the values of one row, the first of several. The number of `rows` is appended if it is
+    /// Returns the sentence with the values of the first of several rows. The number of `rows` is appended if it is
     /// more than one. `value` returns the text for a placeholder's name.
     pub(crate) fn of_first(&self, rows: usize, value: impl Fn(&str) -> String) -> String {
         let mut parts = self.0.split('{');
@@ -160,7 +161,7 @@ impl Sentence {
     }
 }
 
-/// A scope that replaces the values of one number column of another scope.
+/// A scope with the columns of another scope, except that some number columns have other values.
 struct ShiftedScope<'a> {
     scope: &'a dyn Scope,
     columns: BTreeMap<&'a str, Vec<f64>>,

@@ -19,7 +19,7 @@ pub(crate) fn names<'a>(mut all: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Joins the first `most` texts and counts the further ones: `a; b; 3 more`.
+/// Joins the first `most` texts and the number of further texts, with `between` as separator: `a; b; 3 more`.
 pub(crate) fn first_of(all: &[String], most: usize, between: &str) -> String {
     let rest = all.len().saturating_sub(most);
     let more = (rest > 0).then(|| format!("{} more", count(rest)));

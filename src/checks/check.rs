@@ -72,7 +72,7 @@ pub enum Check {
     NoisySlice(noisy::NoiseLimits),
     /// Rows that no machine measured.
     Synthetic(synthetic::SyntheticLimits),
-    /// Models that the planner refuses here, although it plans them on a similar system.
+    /// Models that the planner refuses on a system, although it plans them on a similar system.
     Workflows,
     /// A support matrix that the data contradicts.
     SupportMatrix(support::SupportNeeds),
@@ -94,7 +94,7 @@ pub enum Check {
     LegacyMarker,
     /// A file in which a database states facts about itself, such as `reuse.yaml`, that cannot be read.
     FactsInvalid,
-    /// Waivers past their date.
+    /// Waivers whose expiry date has passed.
     WaiverExpired,
     /// Waivers that match no finding.
     WaiverUnused,
@@ -106,7 +106,7 @@ pub enum Check {
     Deleted,
     /// Keys and measurements that are no longer served.
     NoLongerServed(no_longer_served::NoLongerServed),
-    /// Slices whose latencies a pull request moves without a new measurement.
+    /// Slices whose latencies a pull request changes without a new measurement.
     LatencyMoved(moved::MoveLimits),
     /// Errors that disappear because a pull request changes facts that the database states, such as a peak rate.
     Excused(excused::Excuses),

@@ -11,7 +11,7 @@ use crate::base::yaml::LoaderFields;
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoaderFacts {
-    /// The name of the library with which the loader reads Parquet files; for people only.
+    /// The name of the library with which the loader reads Parquet files. The program does not use this name.
     #[serde(rename = "reader")]
     _reader: String,
     /// The codecs that the loader decompresses.
@@ -20,25 +20,25 @@ pub struct LoaderFacts {
     types: LoaderTypes,
     /// True if the loader reads text tables.
     pub text_tables: bool,
-    /// The fields that the loaders read in YAML files.
+    /// The fields that the planner's loaders read in YAML files.
     pub yaml: LoaderFiles,
 }
 
-/// The fields that the loaders read in YAML files, by file.
+/// The fields that the planner's loaders read in each kind of YAML file.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoaderFiles {
-    /// The fields of the YAML file that describes a system.
+    /// The fields that the loaders read in the YAML file of a system.
     pub system: LoaderFields,
-    /// The fields of `collection_meta.yaml`, schema 1.
+    /// The fields that the loaders read in `collection_meta.yaml`, schema 1.
     pub sidecar: LoaderFields,
-    /// The fields of `collection_meta.yaml`, schema 2.
+    /// The fields that the loaders read in `collection_meta.yaml`, schema 2.
     pub sidecar_2: LoaderFields,
-    /// The fields of `reuse.yaml`.
+    /// The fields that the loaders read in `reuse.yaml`.
     pub reuse: LoaderFields,
-    /// The fields of `query_versions.yaml`.
+    /// The fields that the loaders read in `query_versions.yaml`.
     pub query_versions: LoaderFields,
-    /// The fields of `attention_lane_defaults.yaml`.
+    /// The fields that the loaders read in `attention_lane_defaults.yaml`.
     pub attention_lanes: LoaderFields,
 }
 
@@ -116,7 +116,7 @@ pub enum StoredType {
     Float64,
     /// Text in UTF-8.
     String,
-    /// Names of an enumeration.
+    /// Values of an enumeration, stored as text.
     Enum,
     /// JSON as text.
     Json,

@@ -72,7 +72,7 @@ pub struct Specs {
     pub tables: TableSpecs,
     /// Facts about known systems, by system name.
     pub systems: KnownSystems,
-    /// The numbers that formulas look up by a text, such as the bytes per element of a dtype.
+    /// The numbers that formulas look up by a name, such as the bytes per element of a dtype.
     pub lookups: Lookups,
     /// The known layouts of databases, and the one that a run uses.
     pub layouts: Layouts,
@@ -86,15 +86,16 @@ pub struct Specs {
     pub shipped: Arc<ShippedFacts>,
     /// The paths of the files in which a database states facts, and values for databases without such files.
     pub facts: FactFiles,
-    /// The family of each table in the operation catalog of the judged tree, by table name. Tables without a spec are
-    /// included.
+    /// The family of each table, by table name, as stated in the judged tree's catalog of operations. Tables without a
+    /// spec are included.
     pub families: BTreeMap<String, String>,
-    /// The versions that a query can select; `None` if the judged tree does not list them.
+    /// The versions of each backend that a query to the planner can select; `None` if the judged tree does not list
+    /// them.
     pub query_versions: Option<QueryVersions>,
 }
 
-/// Numbers that formulas look up by a text. For example, `bytes(gemm_dtype)` is the number of bytes per element of a
-/// dtype.
+/// Numbers that formulas look up by a name. For example, `bytes(gemm_dtype)` is the number of bytes per element of the
+/// dtype in the column `gemm_dtype`.
 #[derive(Debug, Default, Clone)]
 pub struct Lookups {
     /// The number of bytes per element of each dtype, by the dtype's name.
@@ -102,9 +103,11 @@ pub struct Lookups {
     /// The system's figure that states the peak FLOP/s for a dtype, such as `gpu.bfloat16_tc_flops`, by the dtype's
     /// name.
     flops: BTreeMap<String, String>,
-    /// The lists of numbers in the loader's source code: the number of each text, by the list's name.
+    /// Lists copied from the loader's source code, by the list's name. Each list assigns numbers to texts, such as to
+    /// model names.
     pub(crate) pins: BTreeMap<String, Pins>,
-    /// The names of lists in the loader's source code whose source file the pull request changes.
+    /// The names of lists in the loader's source code that may change: the pull request changes the source file that
+    /// contains the list.
     pub(crate) unsettled: BTreeSet<String>,
 }
 
@@ -143,8 +146,8 @@ impl Lookups {
         }
     }
 
-    /// Returns true if the function looks up numbers of the loader's source code and the pull request changes this
-    /// code. The pull request may then add a number for an unknown text.
+    /// Returns true if the function looks up numbers in a list of the loader's source code and the pull request changes
+    /// this code. A text that is not in the list may then be added to it.
     pub(crate) fn is_unsettled(&self, function: &Lookup) -> bool {
         matches!(function, Lookup::Pin(list) if self.unsettled.contains(&**list))
     }
@@ -255,7 +258,7 @@ impl Specs {
         Ok(specs)
     }
 
-    /// Refuses formulas that look up a number in an unknown list of the loader's source code.
+    /// Returns an error if a formula looks up a number in an unknown list of the loader's source code.
     fn check_pins(&self) -> Result<()> {
         for spec in self.tables.values() {
             for (lookup, _) in spec.formulas().flat_map(|f| f.lookups()) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The spread between reruns of the same measurement, for bands of latencies. Tables with enough reruns have their own
+/// The spread between reruns of the same measurement, per band of latencies. Tables with enough reruns have their own
 /// bands.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

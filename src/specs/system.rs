@@ -14,7 +14,7 @@ use crate::base::glob::{self, GlobScope};
 /// A GPU system: peak rates, power, links, and device names.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct System {
-    /// The system's name, which is the file stem.
+    /// The system's name. Its YAML file has the same name, with the extension `.yaml`.
     pub name: String,
     /// The numbers in the system's YAML by dotted path, in SI units: `gpu.mem_bw` in B/s, `gpu.bfloat16_tc_flops` in
     /// FLOP/s.
@@ -76,7 +76,7 @@ impl System {
             .collect()
     }
 
-    /// Returns true if this is a device name of the system's GPU.
+    /// Returns true if `name` is a device name of the system's GPU.
     pub(crate) fn is_device(&self, name: &str) -> bool {
         self.device_matcher()(name)
     }

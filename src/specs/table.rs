@@ -16,7 +16,7 @@ use crate::base::expr::{Expr, Scope, Value};
 /// The columns that identify the origin of a row. Nearly all tables have all of these columns.
 pub const IDENTITY: [&str; 5] = ["framework", "version", "device", "op_name", "kernel_source"];
 
-/// The names by which formulas read a table's system, backend and version.
+/// The names that stand for a table's system, backend and version in formulas.
 pub const PLACE: [&str; 3] = ["place_system", "place_backend", "place_version"];
 
 /// A part of the loader's key: a column, or a formula over columns.
@@ -130,8 +130,7 @@ impl Identity {
         self.column.iter().chain(&self.is).chain(&self.holds).chain(&self.filter)
     }
 
-    /// Returns the name of the column whose value the relation computes. `None` if the relation computes no single
-    /// column.
+    /// Returns the name of the column whose value the relation determines; `None` if it determines no single column.
     pub(crate) fn derived(&self) -> Option<&str> {
         self.column.as_ref()?.as_column()
     }
@@ -189,7 +188,7 @@ pub struct TableSpec {
     /// A condition that every row must fulfil; otherwise, the loader refuses the table. `None` if there is no such
     /// condition.
     pub require: Option<Expr>,
-    /// The loader's check that two columns vary together in groups of rows. `None` if the loader does not check this.
+    /// The loader's check on groups of rows: if one column varies, another must too. `None` without this check.
     pub guard: Option<Guard>,
     /// The columns that must have the same value in all rows. Otherwise, the loader refuses the table.
     pub uniform: Vec<String>,
@@ -206,9 +205,9 @@ pub struct TableSpec {
     pub latency: Vec<KeyPart>,
     /// Additional dtypes that a column may contain, by column. Those in `rules/dtypes.yaml` are always allowed.
     pub dtypes: BTreeMap<String, Vec<String>>,
-    /// The condition on rows in which a measured column may be zero, by column.
+    /// The condition under which a measured column may be zero in a row, by column.
     pub zero: BTreeMap<String, Expr>,
-    /// The columns that span the collector's sweep. A larger value in such a column means a longer latency.
+    /// The columns whose values the collector sweeps. A larger value in such a column means a longer latency.
     pub sweep: Vec<String>,
     /// The shortest times that a measurement can take, one per resource of the machine; empty if none is known for
     /// certain.
@@ -226,7 +225,8 @@ pub struct TableSpec {
     /// The attention lanes: the kernels whose rows the loader stores separately. `None` if the table has no lanes or if
     /// the judged tree does not state the default lanes.
     pub lanes: Option<Arc<Lanes>>,
-    /// The backends that frameworks can choose for the table; `None` if the judged tree does not list them.
+    /// The backends that frameworks can choose to run the table's operation; `None` if the judged tree does not list
+    /// them.
     pub kernels: Option<Arc<KernelChoices>>,
     /// True if this spec was guessed from a table's columns, because there is no spec for the table.
     pub inferred: bool,

@@ -50,7 +50,7 @@ struct TableEntry {
     /// The condition that every row must fulfil. Otherwise, the loader refuses the table.
     #[serde(default)]
     require: Option<Expr>,
-    /// The loader's check that two columns vary together in groups of rows.
+    /// The loader's check on groups of rows: if one column varies in a group, another must vary too.
     #[serde(default)]
     guard: Option<Guard>,
     /// The columns that must have the same value in all rows. Otherwise, the loader refuses the table.
@@ -75,10 +75,10 @@ struct TableEntry {
     /// Additional dtypes that a column may contain, by column. Those in `rules/dtypes.yaml` are always allowed.
     #[serde(default)]
     dtypes: BTreeMap<String, Vec<String>>,
-    /// The condition that selects the rows in which a measured column may be zero, by column.
+    /// The condition under which a measured column may be zero in a row, by column.
     #[serde(default)]
     zero: BTreeMap<String, Expr>,
-    /// The columns that span the collector's sweep. A larger value in such a column means a longer latency.
+    /// The columns whose values the collector sweeps. A larger value in such a column means a longer latency.
     #[serde(default)]
     sweep: Vec<String>,
     /// The shortest times that a measurement can take, one per resource of the machine.
@@ -112,7 +112,7 @@ struct TableEntry {
 enum SharedValue {
     /// `true` if all other files supply rows for keys that the table lacks, `false` if no other file does.
     Flag(bool),
-    /// The name of the files that supply rows for keys that the table lacks.
+    /// The word `earlier` if only files of earlier versions supply rows for keys that the table lacks.
     Case(SharedCase),
 }
 
@@ -168,8 +168,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OrderedMap<T> {
 }
 
 impl Family {
-    /// Converts the file's tables to specs. If `tried` is true, also checks their formulas and the column
-    /// names in them.
+    /// Converts the file's tables to specs. If `tried` is true, also checks the formulas, including the column names
+    /// that they contain.
     pub(super) fn into_specs(self, tried: bool) -> Result<Vec<TableSpec>, Reason> {
         let (family, tables) = (self.family, self.tables.into_iter());
         tables.map(|(name, table)| table.into_spec(name, &family, tried)).collect()

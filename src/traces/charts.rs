@@ -120,8 +120,8 @@ impl IdealSlope {
     }
 }
 
-/// Returns the points of each line of a panel in ascending order of x, by the line's name. There is one point per row,
-/// unless x or y is missing, zero or negative.
+/// Returns the points of each line in a chart's panel, by the line's name. Each row is one point, unless its x or y is
+/// missing, zero or negative. The points are sorted by x.
 fn points(
     chart: &TraceChart,
     lines: &BTreeMap<String, String>,

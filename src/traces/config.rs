@@ -6,7 +6,8 @@ use super::{Findings, TraceCell, TraceDocument, TraceSpecs, brief, split};
 use crate::checks::kinds::traces::TraceCheck;
 use crate::findings::Severity;
 
-/// Reports configs that contradict their file name, their `output_dir` or their card.
+/// Reports configs that contradict their file name, their `output_dir`, or the workload card that was generated from
+/// the config.
 pub(crate) fn check(
     configs: &[TraceDocument<'_>],
     cards: &[TraceDocument<'_>],
@@ -53,7 +54,7 @@ fn check_ids(config: &TraceDocument<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// The configs from which a card may have been generated, and the reason why.
+/// The configs from which a workload card may have been generated, and the reason for this assumption.
 struct Link<'c, 'a> {
     configs: Vec<&'c TraceDocument<'a>>,
     /// The reason why the configs are assumed to belong to the card, as shown in findings.
@@ -93,7 +94,7 @@ fn links<'c, 'a>(
     })
 }
 
-/// A column in which a config and a card differ.
+/// A column that has different values in a config and in a workload card.
 struct Difference<'c> {
     column: &'c str,
     /// The line of the field in the config; `None` if the config does not state the field.

@@ -8,13 +8,13 @@ use super::tree::YamlNode;
 use crate::base::error::Reason;
 use crate::findings::Severity;
 
-/// The kind of a field's problem. All problems of a document with the same kind and severity become
-/// one finding.
+/// The kind of a problem in a field of a workload card or config. Problems of a document with the same kind and
+/// severity are reported as one finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProblemKind {
     /// A field that the spec requires or recommends is missing.
     Missing,
-    /// The field is at another depth of the document than the spec states.
+    /// The field is in another section of the document than the spec states.
     Depth,
     /// The value has another type than the spec states.
     Type,
@@ -47,7 +47,7 @@ pub struct Problem {
     pub text: String,
 }
 
-/// A card or config that was read.
+/// A parsed workload card or experiment config, with the problems of its fields.
 pub struct TraceDocument<'a> {
     pub path: String,
     /// The name of the directory that contains the file.

@@ -11,15 +11,14 @@ const LARGEST_DOCUMENT: u64 = 1 << 20;
 /// The maximum size of a metric file, in bytes.
 const LARGEST_METRICS: u64 = 64 << 20;
 
-/// The user's request to judge traces with the option `--traces`. With this option, a matching file name identifies a
-/// trace file. Without it (`None`), the file's content must match too. The text is the name of the requested folder;
-/// empty if this name says nothing about the traces.
+/// States whether the user passed the option `--traces`. If so, the text is the name of the requested folder (possibly
+/// empty), and a matching file name is enough to identify a trace file. If not (`None`), the file's content must match
+/// too.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceRequest<'a>(pub Option<&'a str>);
 
 impl<'a> TraceRequest<'a> {
-    /// Returns the name of a directory. The requested folder itself has an empty `name`; the result is then the
-    /// folder's real name.
+    /// Returns `name`, or the name of the requested folder if `name` is empty.
     pub(crate) fn dir_name<'d>(self, name: &'d str) -> &'d str
     where
         'a: 'd,
@@ -111,8 +110,8 @@ pub(crate) fn is_file(entry: &Entry) -> bool {
     matches!(entry.kind, EntryKind::Path(_) | EntryKind::Blob(_))
 }
 
-/// Returns true if a YAML file is a card or config. `files` describes which of the two is meant. `is_asked` is true if
-/// the user passed `--traces`.
+/// Returns true if a YAML file is a document of the kind that `files` describes: a card or a config. `is_asked` is true
+/// if the user passed `--traces`.
 fn is_document(files: &Files, dir: &str, name: &str, text: &str, is_asked: bool) -> bool {
     let starts = |mark: &String| text.lines().any(|l| l.starts_with(mark.as_str()));
     // Any indentation is accepted: the section may be indented by mistake.
@@ -129,8 +128,8 @@ fn is_document(files: &Files, dir: &str, name: &str, text: &str, is_asked: bool)
     marked || named || (is_asked && files.matches(dir, name))
 }
 
-/// Returns true if the start of a metric file contains one of the marks in `files`. Also returns true if the start is
-/// blank or if `files` has no marks.
+/// Returns true if the start of a metric file contains one of the typical words in `files.marks`. Also returns true if
+/// the start is blank or if there are no such words.
 fn begins_with(text: &str, files: &Files) -> bool {
     // The number of characters searched: a CSV header, or the members before the rows of a JSON
     // file.
@@ -152,7 +151,7 @@ fn text(source: &dyn Source, entry: &Entry, largest: u64) -> Result<String, Reas
     Ok(text)
 }
 
-/// Returns the paths of directories whose names match those of card or metric files.
+/// Returns the paths of directories that are named like a card or a metric file.
 pub(crate) fn directories(files: &[Entry], specs: &TraceSpecs) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in files {

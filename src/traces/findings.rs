@@ -24,7 +24,8 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    /// Returns the check that reports broken relations of this kind.
+    /// Returns the check that reports broken relations in this kind of file. `finds` states whether a broken relation
+    /// is a contradiction or implausible.
     pub(crate) fn of_relation(&self, finds: RelationRule) -> TraceCheck {
         match finds {
             RelationRule::Contradiction => self.contradiction,
@@ -66,8 +67,8 @@ impl<'a> Findings<'a> {
         Self { rules: rules.iter().filter_map(of_traces).collect(), all: Vec::new() }
     }
 
-    /// Creates a finding; `None` if no rule with this check runs. The severity is at most that of the rule. If
-    /// `severity` is `None`, it is that of the rule.
+    /// Creates a finding; `None` if no rule with this check runs. If `severity` is `None` or above the rule's severity,
+    /// the finding has the rule's severity.
     pub(crate) fn finding(
         &self,
         check: TraceCheck,
@@ -109,8 +110,8 @@ impl<'a> Findings<'a> {
         self.add(finding.map(|finding| finding.at_line(line)), of);
     }
 
-    /// Adds all findings that follow from a single card or config: on its fields, on relations between them, and on the
-    /// numbers in its name.
+    /// Adds all findings on a single card or config: on its fields, on relations between its fields, and on numbers in
+    /// the file's or directory's name that contradict the fields.
     pub(crate) fn document(
         &mut self,
         document: &TraceDocument<'_>,
@@ -169,8 +170,9 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Adds findings on numbers in names that differ from those in the document, such as `tp4` in a directory's name.
-    /// The names are those of the document's directory, of its file and of the trace location that the document states.
+    /// Adds a finding for each number in a name that contradicts the document, such as `tp4` in a directory's name. The
+    /// checked names are those of the document's directory, of its file, and of the trace location that the document
+    /// states.
     fn named(
         &mut self,
         document: &TraceDocument<'_>,
@@ -214,7 +216,7 @@ impl<'a> Findings<'a> {
         Ok(())
     }
 
-    /// Adds a finding if no system describes a card's accelerator.
+    /// Adds a finding if a card names an accelerator whose system is unknown.
     pub(crate) fn accelerator(&mut self, card: &TraceDocument<'_>, specs: &TraceSpecs) {
         let Some(name) = card.text("accelerator") else { return };
         let (severity, why) = match (specs.accelerators.known(name), specs.system(name)) {

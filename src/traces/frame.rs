@@ -60,7 +60,7 @@ impl std::fmt::Display for TraceCell {
     }
 }
 
-/// A table of named columns.
+/// Rows of named columns, which formulas read. A card or config becomes one row; a metric file becomes many.
 #[derive(Debug, Default, Clone)]
 pub struct Frame<'a> {
     pub rows: usize,

@@ -11,8 +11,8 @@ use super::spec::{MetricSpec, OF_LIST, Relation, TraceFieldType, TraceSpecs};
 use crate::base::expr::ExprError;
 use crate::base::stats::half_units;
 
-/// Builds the rows of a metric file that formulas read. Values are converted to the units of the spec, and values of
-/// each row's card are added.
+/// Builds the frame of a metric file, which formulas read. Values are converted to the units of the spec. The values of
+/// a row's workload card are added to the row.
 pub(crate) fn frame<'a>(
     rows: &MetricRows,
     spec: &MetricSpec,
@@ -78,8 +78,8 @@ pub(crate) fn frame<'a>(
     Ok(frame)
 }
 
-/// Returns the card of each row. If the spec has a column for the card, the row names the card; otherwise, the card of
-/// the file's run applies to all rows.
+/// Returns the workload card of each row. If the spec states a column for cards, this column contains the name of the
+/// card's directory. Otherwise, all rows have the card of the file's run.
 fn cards_of_rows<'c, 'a>(
     frame: &Frame<'_>,
     spec: &MetricSpec,

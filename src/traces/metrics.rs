@@ -102,8 +102,7 @@ impl Metrics<'_, '_> {
         self.rows.lines.get(row).copied().flatten()
     }
 
-    /// Returns the row's line number and the values of its key columns, each with its name. They identify the row in
-    /// findings.
+    /// Returns the values that identify a row in findings: its line number and its key columns, each with its name.
     fn key(&self, row: usize) -> Vec<(String, Json)> {
         let line = self.line(row).map(|line| ("line".to_owned(), line.into()));
         let key = self.spec.key.iter().filter(|k| self.frame.has(k));
@@ -166,8 +165,8 @@ impl Metrics<'_, '_> {
         Ok(())
     }
 
-    /// Adds a finding about rows that break a relation. If the rows do not state an accelerator, `assumed` is the
-    /// default accelerator and the severity is at most a warning.
+    /// Adds a finding about rows that break a relation. If a default accelerator was assumed for the rows, `assumed` is
+    /// its name and the finding is at most a warning.
     fn broken(
         &self,
         findings: &mut Findings<'_>,

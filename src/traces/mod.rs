@@ -128,7 +128,7 @@ pub fn run(options: &TraceOptions) -> Result<Report> {
 pub struct JudgedTraces {
     /// The findings in no particular order.
     pub findings: Vec<Finding>,
-    /// The paths of cards, configs and metric files, and of directories with such names, sorted.
+    /// The sorted paths of cards, configs and metric files, and of directories that are named like such a file.
     pub files: Vec<String>,
     /// The total number of rows in the metric files.
     pub rows: u64,

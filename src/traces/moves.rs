@@ -71,8 +71,8 @@ impl MovedFiles {
         finding
     }
 
-    /// Returns the text with the new path of a moved file or directory in place of the old path at the text's end.
-    /// `None` if the text does not end with such an old path.
+    /// If a text ends with the old path of a moved file, or of a file in a moved directory, returns the text with the
+    /// new path instead. Otherwise, returns `None`.
     fn relocated_text(&self, text: &str) -> Option<String> {
         let (above, name) = text.rsplit_once('/')?;
         let file =
@@ -84,7 +84,7 @@ impl MovedFiles {
     }
 }
 
-/// Returns the part of a text before a path at its end. `None` if the text does not end with the path as a whole word.
+/// Returns the text without `path` at its end; `None` if the text does not end with `path` as a separate word.
 fn before<'t>(text: &'t str, path: &str) -> Option<&'t str> {
     text.strip_suffix(path).filter(|before| before.is_empty() || before.ends_with(' '))
 }

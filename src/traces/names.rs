@@ -23,7 +23,7 @@ pub(crate) fn number(name: &str, label: &str) -> Option<u64> {
     found
 }
 
-/// Labels that may precede another label without a number, such as `fsdp` in `fsdp_tp_4`.
+/// Labels that can stand directly before another label and have no number of their own, such as `fsdp` in `fsdp_tp_4`.
 const BARE: [&str; 7] = ["tp", "pp", "dp", "ep", "cp", "fsdp", "hybrid"];
 
 fn number_at(name: &str, at: usize, length: usize) -> Option<u64> {

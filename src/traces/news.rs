@@ -70,7 +70,7 @@ struct Configs<'a> {
     specs: &'a TraceSpecs,
 }
 
-/// All files with one name, in both states.
+/// All files of the base and the head that have the same file name.
 #[derive(Default)]
 struct SameNamed<'a> {
     files: Vec<(State<'a>, &'a Entry)>,

@@ -10,7 +10,8 @@ use crate::checks::kinds::traces::TraceCheck;
 use crate::database::source::Entry;
 use crate::findings::Severity;
 
-/// The files that the ranks of a run wrote into one directory and that match one pattern of names, by rank.
+/// The files that a run's ranks wrote into one directory, by rank. Their names match the same pattern, such as
+/// `timing_stats_{rank}.json`.
 type RankGroup<'a> = BTreeMap<u64, &'a Entry>;
 
 /// Checks that each rank of a run has written its files, that no such file is empty, and that all have the same number
@@ -79,12 +80,12 @@ pub(crate) fn run_of<'c, 'a>(
     }
 }
 
-/// Returns the number of ranks of a run, which is usually the product of its parallel degrees. `None` if the number is
-/// unknown or implausible.
+/// Returns the number of ranks of a run; `None` if the number is unknown or implausible. It is usually the product of
+/// the run's parallel degrees.
 ///
-/// The number of GPUs that the run's document states is used instead if it is the product times the expert parallel
-/// degree. It is also used if it is a multiple of the product, fits on one host and equals the number of files in
-/// `group`.
+/// In two cases, the result is the number of GPUs that the run's card or config states: if this number is the product
+/// times the expert parallel degree, or if it is a multiple of the product, fits on one host and equals the number of
+/// files in `group`.
 fn world(run: &TraceDocument<'_>, group: &RankGroup<'_>) -> Option<u64> {
     let plan = run.number("world")?;
     let with_experts = run.number("ep").map_or(plan, |ep| plan * ep);

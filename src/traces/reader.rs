@@ -180,8 +180,8 @@ fn json(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     Ok(rows)
 }
 
-/// Returns the objects of a JSON row whose members become columns, each with a flag. The flag is true if the members
-/// are metrics and must be numbers.
+/// Returns the JSON objects within a row whose members become columns. The flag of an object is true if its members are
+/// metrics, which must be numbers.
 fn objects<'j>(
     row: &'j Json,
     spec: &MetricSpec,

@@ -219,7 +219,7 @@ fn case_numbers<'a>(
 /// Several text values whose dictionaries are joined to a single one (`dict`).
 struct MergedTexts<'v> {
     dict: Vec<Arc<str>>,
-    /// For each value: its codes, and the index in `dict` at which the value's own dictionary begins; `None` for a null
+    /// For each merged value: its codes, and the index in `dict` at which its own dictionary begins. `None` for a null
     /// value.
     parts: Vec<Option<(&'v Vals<'v, u32>, u32)>>,
 }
@@ -249,7 +249,7 @@ impl<'v> MergedTexts<'v> {
         }
     }
 
-    /// Creates a text value with the joined dictionary. `code` returns the code of a row.
+    /// Creates a text value with the joined dictionary. `code` returns the index in this dictionary for a row.
     fn rows(self, rows: usize, code: impl Fn(&Self, usize) -> u32) -> Value<'static> {
         let codes: Vec<u32> = (0..rows).map(|row| code(&self, row)).collect();
         Value::Text(Vals::Rows(codes.into()), Cow::Owned(self.dict))

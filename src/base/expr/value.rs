@@ -160,7 +160,7 @@ pub trait Scope {
 pub enum Lookup {
     /// `bytes(dtype)`: bytes per element.
     Bytes,
-    /// `flops(dtype)`: FLOP/s at which the system multiplies the dtype.
+    /// `flops(dtype)`: the system's peak FLOP/s for the dtype.
     Flops,
     /// `pinned('native_heads', model)`: the number that the list `native_heads` assigns to the model's name. Such lists
     /// are in `rules/facts.yaml`, copied from the loader's source code.

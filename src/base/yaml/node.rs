@@ -63,7 +63,7 @@ impl WrittenDocument {
         document
     }
 
-    /// Returns the text with each character of quoted and block scalars replaced by `_`, except line ends.
+    /// Returns `text`, in which each character of a quoted or block scalar is replaced by `_`. Line ends are kept.
     pub(super) fn bare(&self, text: &str) -> String {
         let is_quoted = |at: usize| {
             let after = self.quoted.partition_point(|place| place.start <= at);

@@ -25,7 +25,7 @@ pub struct LoaderFields {
     fields: BTreeMap<String, LoaderFieldType>,
 }
 
-/// The type that the loaders need of a field.
+/// The type that a field must have for the loaders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum LoaderFieldType {
@@ -68,7 +68,7 @@ impl fmt::Display for MisreadValue {
 const BY_PYTHON: &str = "PyYAML (YAML 1.1)";
 const BY_CORE: &str = "the planner's core (YAML 1.2)";
 
-/// Characters that end a line in YAML 1.1 alone.
+/// Characters that end a line in YAML 1.1 but not in YAML 1.2.
 const BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
 impl LoaderFields {
@@ -298,8 +298,8 @@ fn python(node: &WrittenNode) -> Reading {
     }
 }
 
-/// Returns the number of the first line with a tab outside comments, counted from 1. In the text `bare`, quoted texts
-/// are already replaced.
+/// Returns the number of the first line with a tab outside comments, counted from 1. In `bare`, the characters of
+/// quoted texts are already replaced by `_`.
 fn tab(bare: &str) -> Option<usize> {
     let lines = bare.replace("\r\n", "\n").replace('\r', "\n");
     let has_tab =

@@ -36,8 +36,8 @@ struct EqualPoints {
     factor: f64,
 }
 
-/// The maximum relative difference of two latency ratios that count as the same factor. A product of doubles is off by
-/// 1e-16.
+/// The maximum relative difference of two latency ratios that count as the same factor. Rounding of doubles causes
+/// differences of about 1e-16.
 const SAME_FACTOR: f64 = 1e-9;
 
 /// The number of common points that are compared first; most pairs of tables are rejected by them.

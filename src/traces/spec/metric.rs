@@ -27,8 +27,8 @@ pub struct MetricSpec {
     /// Columns that identify a row.
     #[serde(default)]
     pub key: Vec<String>,
-    /// The column that contains the name of the directory of the row's card. `None` if all rows have the card of the
-    /// file's run.
+    /// The column that names the row's workload card, by the name of the card's directory. `None` if all rows of a file
+    /// belong to the same card.
     #[serde(default)]
     pub card: Option<String>,
     /// The accelerator that is assumed for rows that do not state one; `None` if none is assumed.

@@ -45,8 +45,8 @@ pub struct TraceSpecs {
 pub struct Files {
     /// Globs for file names. `{dir}` stands for the name of the file's directory.
     pub names: Vec<String>,
-    /// Texts that are typical of files of this kind. In cards and configs, they are starts of top-level lines, and two
-    /// such lines can identify a file. In metric files, they are words, of which at least one must occur near the start
+    /// Texts that are typical of files of this kind. For cards and configs, these are starts of top-level lines; two
+    /// such lines can identify a file. For metric files, these are words; at least one must occur near the file's start
     /// unless the user passed `--traces`.
     #[serde(default)]
     pub marks: Vec<String>,
@@ -116,7 +116,7 @@ pub enum Presence {
     May,
 }
 
-/// The spec of files of which every rank of a run writes one.
+/// The spec of per-rank files, such as a timing file that every rank of a run writes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RankSpec {

@@ -18,7 +18,7 @@ pub struct DerivedColumn {
     pub is: Expr,
 }
 
-/// A number to which relations compare values, and the source of this number.
+/// A number with which relations compare values, and the source of the number.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Threshold {
@@ -29,7 +29,8 @@ pub struct Threshold {
 /// The numbers that relations read as `threshold.NAME`, by name.
 pub(crate) type Thresholds = BTreeMap<String, Threshold>;
 
-/// The kind of rule that reports a broken relation.
+/// The problem that a broken relation shows: a contradiction or an implausible value. It determines the rule that
+/// reports the relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RelationRule {
@@ -83,7 +84,7 @@ impl Relation {
         fields.filter_map(|field| field.strip_prefix("threshold.")).collect()
     }
 
-    /// Returns the relation's formulas and its tolerance in the form in which they are evaluated.
+    /// Returns the relation as a [`RowRelation`], which can be evaluated.
     pub(crate) fn formulas_of(&self) -> RowRelation<'_> {
         RowRelation {
             filter: self.filter.as_ref(),
