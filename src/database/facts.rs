@@ -189,8 +189,8 @@ impl TreeFacts {
     }
 }
 
-/// Merges the origins of facts of several databases. The first database contributes all its facts. Other databases
-/// contribute only facts that their own files state.
+/// Lists the facts of several databases, each with its origin, for the report. All facts of the first database are
+/// listed. Of the other databases, only facts that their own files state are listed.
 pub(crate) fn origins<'a>(roots: impl IntoIterator<Item = &'a [Fact]>) -> Vec<Fact> {
     let mut all: Vec<Fact> = Vec::new();
     for (number, facts) in roots.into_iter().enumerate() {

@@ -61,7 +61,7 @@ struct ExpectedMiss {
     model: String,
 }
 
-/// The manifest of the list of expected losses: the list is valid only if it has the manifest's digest.
+/// The manifest of the list of expected losses. It states the list's digest; a list with another digest is invalid.
 #[derive(Debug, Deserialize)]
 struct MissManifest {
     csv_sha256: String,

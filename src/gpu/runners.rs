@@ -104,7 +104,7 @@ pub(crate) enum Form {
         /// Formula of the number.
         real: Expr,
     },
-    /// An attribute of the Python module that contains the function.
+    /// A Python type: an attribute, looked up by name, of the module in which the called function is defined.
     Type {
         /// Formula of the attribute's name.
         #[serde(rename = "type")]

@@ -116,7 +116,7 @@ pub struct Identity {
     /// rounding are allowed in addition.
     #[serde(default)]
     pub within: f64,
-    /// A condition that every row must fulfil. `None` if the relation is between `column` and `is`.
+    /// A condition that every row must fulfil. `None` if the relation is given by the fields `column` and `is` instead.
     #[serde(default)]
     pub holds: Option<Expr>,
     /// The condition on rows for which the relation is checked; `None` for all rows.

@@ -83,9 +83,9 @@ pub(crate) fn run_of<'c, 'a>(
 /// Returns the number of ranks of a run; `None` if the number is unknown or implausible. It is usually the product of
 /// the run's parallel degrees.
 ///
-/// In two cases, the result is the number of GPUs that the run's card or config states: if this number is the product
-/// times the expert parallel degree, or if it is a multiple of the product, fits on one host and equals the number of
-/// files in `group`.
+/// The number of GPUs that the run's card or config states is returned instead in two cases:
+/// - it equals the product times the expert parallel degree;
+/// - it is a multiple of the product, fits on one host, and equals the number of files in `group`.
 fn world(run: &TraceDocument<'_>, group: &RankGroup<'_>) -> Option<u64> {
     let plan = run.number("world")?;
     let with_experts = run.number("ep").map_or(plan, |ep| plan * ep);

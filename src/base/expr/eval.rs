@@ -216,11 +216,11 @@ fn case_numbers<'a>(
     result
 }
 
-/// Several text values whose dictionaries are joined to a single one (`dict`).
+/// Several text columns whose dictionaries are joined to a single one (`dict`).
 struct MergedTexts<'v> {
     dict: Vec<Arc<str>>,
-    /// For each merged value: its codes, and the index in `dict` at which its own dictionary begins. `None` for a null
-    /// value.
+    /// One item per merged text column: the codes of its rows, and the index in `dict` at which the column's own
+    /// dictionary begins. `None` for a null.
     parts: Vec<Option<(&'v Vals<'v, u32>, u32)>>,
 }
 

@@ -190,9 +190,9 @@ impl SiblingBand {
         all.into_iter().map(|(slice, mut ratios)| (slice, upper_median(&mut ratios))).collect()
     }
 
-    /// Returns how many times larger a slice's ratio to the other backends is on its own system than on other systems.
-    /// Systems of the same generation are used if any can be compared, otherwise systems of other generations. `None`
-    /// if no system can be compared.
+    /// Divides a slice's latency by the latency of the other backends, on its own system and on other systems. Returns
+    /// the first ratio divided by the second. Other systems are those of the same generation if any can be compared,
+    /// otherwise those of other generations. `None` if no system can be compared.
     fn over_elsewhere(
         &self,
         at: &CrossContext<'_>,

@@ -111,7 +111,7 @@ pub struct FactsContext<'a> {
     pub faults: Vec<String>,
 }
 
-/// The waivers of one file that a check reports.
+/// The input of a check of waivers: those waivers of one file that are expired or match no finding.
 pub struct WaiverContext<'a> {
     /// The path of the file.
     pub path: &'a str,

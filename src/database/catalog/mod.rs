@@ -93,7 +93,7 @@ impl Catalog {
         }
     }
 
-    /// Returns true if a table is assembled from the file at a path, for example from one of several text files.
+    /// Returns true if the file at a path is one of the files from which a table is assembled.
     pub(crate) fn has_part(&self, path: &str) -> bool {
         let mut tables = vec![path.to_owned()];
         self.add_assembled(&mut tables);

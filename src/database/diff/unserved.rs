@@ -110,7 +110,7 @@ struct CurrentFiles<'a> {
 struct PlacedLostKey<'a> {
     version: &'a str,
     slice: &'a SliceName,
-    /// The hash of the key without axes, the axis values and the latency in ms; `None` until the row is read.
+    /// A hash of the key's parts that are not axes; the axis values; the latency in ms. `None` until the row is read.
     at: Option<(u64, AxisPoint, f64)>,
 }
 

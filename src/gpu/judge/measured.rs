@@ -32,7 +32,7 @@ pub struct Measured {
 pub(crate) enum PointVerdict {
     /// The ratio of measured to recorded time is within the noise of repeated measurements.
     Within,
-    /// The ratio of measured to recorded time differs from 1 by more than 99 % of repeated measurements do.
+    /// The ratio of measured to recorded time is farther from 1 than in 99 % of repeated measurements.
     Beyond,
     /// The measured time cannot be compared with the recorded one, for example because the device ran another kernel.
     /// The point is shown, but not judged.

@@ -75,9 +75,9 @@ struct CaseView<'a> {
     version: &'a PlannedVersion,
     /// The model's name.
     model: &'a str,
-    /// The quantisation of the model that is predicted after the change.
+    /// The quantisation of the model, as the planner chooses it for the changed tables.
     quant: &'a Quant,
-    /// The quantisation of the model that is predicted before the change; absent if it is the same as after the change.
+    /// The quantisation of the model, as the planner chose it before the change; absent if the choice is the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     quant_before: Option<&'a Quant>,
     /// Degrees of parallelism, such as the number of GPUs that share a layer.

@@ -52,8 +52,8 @@ struct TableCollector {
     calls: Option<f64>,
     copies: Option<f64>,
     overhead_s: Option<f64>,
-    /// The operation's names in the collector's command line. Empty if there is only one name: the table's file stem
-    /// without `_perf`.
+    /// The names by which the collector's command line selects the table's operation. Empty if the only name is the
+    /// table's file stem without `_perf`.
     #[serde(default)]
     ops: Vec<String>,
     /// A script that measures the table; `None` for collect.py. In its path, `{backend}` is replaced by the backend.

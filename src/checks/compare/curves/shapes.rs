@@ -197,8 +197,9 @@ fn off_line([_, before, own, after, _]: [Option<f64>; 5]) -> Option<f64> {
     Some((own? - (before? + after?) / 2.0).abs())
 }
 
-/// Returns two distances of the middle of five points, as logarithms after division by a reference's latencies: from
-/// the mean of the two neighbours, and from the mean of the two outer points. `None` if the reference lacks a point.
+/// Divides the latencies of five points by a reference's latencies and takes logarithms. Returns how far the middle
+/// point then is from the mean of its two neighbours, and from the mean of the two outer points. `None` if the
+/// reference lacks a point.
 ///
 /// Noise makes both distances large. A kernel that pads every other size makes only the first distance large.
 fn rough(five: &[KeyPoint; 5], reference: &KeyLatencies) -> Option<(f64, f64)> {

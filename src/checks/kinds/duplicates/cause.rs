@@ -91,7 +91,7 @@ pub(super) struct KeyCopies {
     /// largest ratio.
     pub spread: f64,
     pub conflict: bool,
-    /// True if the copies differ by more than a second measurement explains in 99 % of cases.
+    /// True if the latencies of the copies differ by a larger factor than in 99 % of reruns.
     pub beyond_noise: bool,
     /// True if the copies belong to different sweeps that contain the same keys by design.
     pub by_design: bool,
@@ -110,7 +110,7 @@ pub(crate) struct CopySpread {
     /// The latency of the slowest copy divided by that of the fastest. If there are several latency columns, the
     /// largest ratio.
     pub ratio: f64,
-    /// True if the latencies differ by more than reruns do.
+    /// True if the latencies of the copies differ by a larger factor than in 99 % of reruns.
     pub beyond_noise: bool,
 }
 

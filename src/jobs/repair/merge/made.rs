@@ -38,7 +38,7 @@ pub(super) struct MergedRow {
     pub(super) row: usize,
     /// Index of the row in the new table.
     pub(super) at: usize,
-    /// The rows of the table that the row replaces.
+    /// The indices of the table's former rows that the merged row replaces.
     pub(super) own: Vec<usize>,
     /// The latency in ms that the loader served for the replaced rows before the merge; `None` for an added row.
     pub(super) before: Option<f64>,
