@@ -158,8 +158,8 @@ impl TreeFacts {
         self.tree.operations.as_ref()
     }
 
-    /// Returns the lists of numbers that the loader's code contains, each with the list's name. A list maps texts, such
-    /// as model names, to numbers.
+    /// Returns the maps from texts to numbers that are written in the loader's source code, each with the map's name.
+    /// An example is a map from model names to numbers of attention heads.
     pub fn pins(&self) -> impl Iterator<Item = (&str, &Pins)> {
         self.tree.pins.iter().map(|(list, pins)| (list.as_str(), pins))
     }
@@ -227,8 +227,8 @@ struct FactReader<'a> {
 }
 
 impl<'a> FactReader<'a> {
-    /// Returns the file with the name in `file` that is closest to the folder of the systems' YAML; `None` if there is
-    /// no such file.
+    /// Finds the file that states a fact. If several files have the expected name, returns the one closest to the
+    /// folder of the systems' YAML; `None` if no file has this name.
     fn find(&self, file: &FactFile) -> Option<&'a Entry> {
         if file.file.is_empty() {
             return None;

@@ -12,9 +12,9 @@ pub(super) const MOST_CELLS: usize = 12_000_000;
 /// database has 2.4 MB.
 pub(super) const MOST_BYTES: usize = 128 << 20;
 
-/// The maximum size of a Parquet file's footer in bytes. For this limit, each list element counts as eight bytes. A
-/// decoded footer of this size takes up to a quarter of a gigabyte of memory. The footer of a table with 100 columns
-/// has about 20 kB.
+/// The maximum size of a Parquet file's footer in bytes. It keeps the decoded footer below about 256 MB of memory. For
+/// this purpose, each list element in the footer counts as eight bytes. The footer of a table with 100 columns has
+/// about 20 kB.
 pub(super) const MOST_FOOTER: usize = 2 << 20;
 
 /// The maximum length of a text cell in bytes. Longer texts are not names, and would be too long for a report.
@@ -29,12 +29,11 @@ pub(super) const LONGEST_LINE: usize = 1 << 20;
 /// The maximum size of a JSON document in bytes. A parsed document takes up to a hundred times as much memory.
 pub(super) const LARGEST_DOCUMENT: usize = 8 << 20;
 
-/// The maximum total size in bytes of decoded files that are in memory together. The limit applies to the files of one
-/// assembled table, and also to all files that contain rows of several tables. The largest known database has 24 MB of
-/// such shared files.
+/// The maximum total size in bytes of decoded files that are in memory at the same time. The limit applies to the files
+/// of each assembled table. It also applies to all those files of a database together that each contain rows of several
+/// tables. In the largest known database, such files take 24 MB.
 pub(super) const MOST_HELD: usize = 256 << 20;
 
 /// The maximum number of tables with the same name in a database, since such tables are compared with each other. It is
-/// also the maximum number of tables that one file contains rows of. The public database has up to 39 tables of one
-/// name.
+/// also the maximum number of tables whose rows are in one file. The public database has up to 39 tables of one name.
 pub(super) const MOST_TABLES: usize = 1024;

@@ -21,9 +21,9 @@ impl Links {
         Self(led.collect())
     }
 
-    /// Returns the index in `roots` of the database into which a symbolic link leads. Returns `None` if the link does
-    /// not lead into a checked database. Also returns `None` if the path of the link states another system, backend or
-    /// version than the path of the linked files.
+    /// Finds the checked database into which a symbolic link leads, and returns the database's index in `roots`.
+    /// Returns `None` if the link leads to anything else. Also returns `None` if the paths of the link and of its
+    /// target state different systems, backends or versions.
     pub(crate) fn judged_root(
         &self,
         link: &str,

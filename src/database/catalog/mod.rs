@@ -54,8 +54,9 @@ pub struct Catalog {
     pub tables: Vec<TableFile>,
     /// The file with the support matrix of each system, by the system's name.
     pub support: BTreeMap<String, Entry>,
-    /// Tables at a wrong depth or with a misspelt name, and links and submodules in the place of data. Each has the
-    /// name of the affected system; the name is empty if all systems may be affected.
+    /// Tables at a wrong depth or with a misspelt name, and links and submodules where tables are expected. Each entry
+    /// is paired with the name of the system whose data may be missing for this reason. The name is empty if data of
+    /// any system may be missing.
     pub strays: Vec<(Entry, String)>,
     /// Files of the database that are not tables, unsorted.
     pub other_files: Vec<(Entry, Role)>,
@@ -100,7 +101,8 @@ impl Catalog {
         tables.len() > 1
     }
 
-    /// Adds to `paths` the tables that are assembled from a file in `paths`.
+    /// Adds the path of each assembled table to `paths` if one of the files from which the table is assembled is in
+    /// `paths`.
     pub(crate) fn add_assembled(&self, paths: &mut Vec<String>) {
         let known: HashSet<&String> = paths.iter().collect();
         let is_of = |table: &&TableFile| match &table.entry.stored().kind {

@@ -1,13 +1,13 @@
 //! Paths in a database: joining, hidden folders, conventional folders.
 
-/// Returns the two conventional data directories of the system `name`: `data/` in the folder of the system's YAML, and
-/// `data/` beside that folder, each followed by the system's name.
+/// Returns the two usual paths of the data directory of the system `name`: `data/<name>` in `folder`, and `data/<name>`
+/// in the parent of `folder`. `folder` contains the system's YAML.
 pub(super) fn usual_places(folder: &str, name: &str) -> [String; 2] {
     [format!("data/{name}"), format!("../data/{name}")].map(|dir| join(folder, &dir))
 }
 
-/// Returns true if a path contains a hidden folder below a folder named `systems` or `data`. Hidden folders above do
-/// not count.
+/// Returns true if a path contains a hidden folder below a folder named `systems` or `data`, such as `data/.old/x`. A
+/// hidden folder above such a folder does not count, such as in `.cache/data/x`.
 pub(super) fn in_hidden_folder(path: &str) -> bool {
     let mut parts = path.split('/').rev().skip(1).skip_while(|part| !is_hidden(part)).skip(1);
     parts.any(|part| part == "systems" || part == "data")

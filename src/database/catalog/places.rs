@@ -10,10 +10,10 @@ use crate::specs::Specs;
 /// The paths of the YAML files and data directories of a catalog's systems.
 #[derive(Default)]
 pub(crate) struct Places {
-    /// The system's name by the path of its data directory.
+    /// The name of the system to which each data directory belongs, by the directory's path.
     owners: BTreeMap<String, String>,
-    /// The name of the system for each data directory and for each folder above a data directory. A folder above
-    /// several systems has the first name in alphabetical order.
+    /// For each data directory, and for each folder above one, the name of a system whose data is at or below this
+    /// path. If there are several such systems, the first name in alphabetical order is stored.
     above: BTreeMap<String, String>,
     /// The data directories and their parent folders.
     data_folders: BTreeSet<String>,
@@ -39,9 +39,9 @@ impl Places {
         places
     }
 
-    /// Returns the system whose data directory contains the file `path`. The number is the byte index in `path` after
-    /// that directory's slash. If several data directories contain the file, the innermost one counts. `None` if there
-    /// is none.
+    /// Finds the innermost data directory that contains the file `path`. Returns the length in bytes of the directory's
+    /// path with its final slash, and the name of the directory's system. `None` if no data directory contains the
+    /// file.
     pub(super) fn owner(&self, path: &str) -> Option<(usize, &str)> {
         let owner = |at: usize| Some((at + 1, self.owners.get(&path[..at])?.as_str()));
         path.rmatch_indices('/').find_map(|(at, _)| owner(at))
@@ -55,8 +55,8 @@ impl Places {
         in_folder || above.chain([path]).any(|folder| self.data_folders.contains(folder))
     }
 
-    /// Returns the name of the system whose files cannot be read because `path` is a link or submodule that is not
-    /// followed. The name is empty if all systems may be affected; `None` if no system is affected.
+    /// Returns the name of the system whose files may be missing because the link or submodule at `path` is not
+    /// followed. The name is empty if files of any system may be missing; `None` if no files are missing.
     pub(super) fn hidden_by(&self, path: &str) -> Option<String> {
         if let Some(system) = self.above.get(path) {
             return Some(system.clone());

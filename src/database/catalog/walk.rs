@@ -253,7 +253,8 @@ fn data_dir_of(system: &SystemFile) -> Option<&str> {
     Some(system.system.as_ref().ok()?.texts.get("data_dir")?)
 }
 
-/// Describes a system's data directory for a message, such as `data_dir: data/x, which is systems/data/x`.
+/// Describes a system's data directory for a message, as in `data_dir: data/x, which is systems/data/x`. The first path
+/// is written in the system's YAML; the second is the resolved path.
 fn declared(system: &SystemFile) -> String {
     match data_dir_of(system) {
         Some(declared) => format!("data_dir: {declared}, which is {}", system.data_dir),

@@ -10,13 +10,15 @@ use crate::database::table::{Numbering, PartValues, own_names, text_json};
 #[derive(Debug, Clone)]
 pub(super) enum PartColumn {
     One(Cell),
-    /// A number at each point, as an index into the distinct `values`. Null is NaN.
+    /// For each point, `codes` has the index of the point's number in `values`, the list of distinct numbers. NaN in
+    /// this list stands for null.
     Numbers {
         codes: Codes,
         values: Vec<f64>,
     },
     Flags(Vec<bool>),
-    /// A name at each point, as an index into the distinct `names`. The index `names.len()` stands for null.
+    /// For each point, `codes` has the index of the point's name in `names`, the list of distinct names. The index
+    /// `names.len()` stands for null.
     Text {
         codes: Codes,
         names: Vec<Arc<str>>,
@@ -107,8 +109,8 @@ impl PartColumn {
         }
     }
 
-    /// Returns the distinct names of the key part and null, or its flags. A key part with numbers returns only null,
-    /// since [`PartColumn::number`] returns its numbers.
+    /// Lists all values that the key part may have apart from numbers: its distinct names and null, or both flags. For
+    /// a key part with numbers, the list contains only null.
     pub(super) fn names(&self) -> Vec<Cell> {
         match self {
             Self::One(cell) => vec![cell.clone()],
@@ -142,8 +144,8 @@ fn numbers(all: impl Iterator<Item = f64>) -> PartColumn {
     PartColumn::Numbers { codes: Codes::of(&codes, values.len()), values }
 }
 
-/// Stores the number of each point. For each point, `all` has the index of its number in `numbers`. Numbers that no
-/// point has are not stored.
+/// Stores the numbers of a key part. For each point, `all` has the index of the point's number in `numbers`. Only
+/// numbers that at least one point has are stored.
 fn coded(all: impl Iterator<Item = u32>, numbers: &[i64]) -> PartColumn {
     const UNMET: u32 = u32::MAX;
     let mut own_codes = vec![UNMET; numbers.len()];

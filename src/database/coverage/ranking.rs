@@ -11,8 +11,8 @@ pub(super) fn distinct(part: usize, points: &[(&KeyCoverage, u32)]) -> (Vec<Cell
     without_unused(ranking.cells, codes)
 }
 
-/// The distinct values of a key part in several tables, in ascending order. For each table, it also has the indices of
-/// the table's names among these values.
+/// A sorted list of the distinct values that a key part has in several tables. It finds the index of any table's value
+/// in this list.
 struct Ranking<'a> {
     part: usize,
     /// The distinct values of the key part in ascending order: null, then numbers, then names.
@@ -21,7 +21,7 @@ struct Ranking<'a> {
     numbers: Vec<f64>,
     /// The index of the first number in `cells`.
     first_number: usize,
-    /// Each table with the indices of the table's names in `cells`.
+    /// Each table, with the index in `cells` of each name that the key part has in this table.
     tables: Vec<(&'a KeyCoverage, Vec<u32>)>,
 }
 
@@ -59,8 +59,8 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// Removes the elements of `cells` that occur at no point. `codes` are the indices of the points' values in `cells`,
-/// and are renumbered.
+/// Removes from `cells` the values that no point has. `codes` has the index in `cells` of each point's value. Returns
+/// the remaining values, and the index among them of each point's value.
 fn without_unused(cells: Vec<Cell>, mut codes: Vec<u32>) -> (Vec<Cell>, Vec<u32>) {
     let mut used = vec![false; cells.len()];
     codes.iter().for_each(|code| used[*code as usize] = true);

@@ -10,8 +10,8 @@ use crate::base::expr::NULL_CODE;
 use crate::database::table::{Column, Table, number_bits};
 use crate::specs::measured_unit;
 
-/// A column that both tables have. Its cells are encoded as 64-bit numbers. Two numbers are equal if the cells are
-/// equal.
+/// A column that both tables have, with its cells encoded as 64-bit numbers. Two cells are equal exactly if their
+/// numbers are equal.
 pub(crate) struct ColumnPair<'a> {
     /// The name of the column.
     pub name: String,
@@ -84,8 +84,8 @@ pub(crate) fn either_has_value(
     holds(base, b) || holds(head, h)
 }
 
-/// Encodes a column's cells in base and head as numbers. If a column of numbers has nulls, a second pair marks the
-/// nulls. Returns no pair if all cells of both tables have the same text.
+/// Encodes a column's cells in base and head as numbers. If a column of numbers contains nulls, a second pair of
+/// columns states which cells are null. Returns no pair if the column has the same text in every row of both tables.
 fn encode<'a>(
     name: &str,
     base: (&'a Column, usize),

@@ -110,7 +110,7 @@ impl<'a> ChangedFacts<'a> {
     }
 }
 
-/// Returns true if base and head state different facts about a kernel of the table, for example on which GPUs it runs.
+/// Returns true if a table contains a kernel to which base and head assign different backends.
 fn names_changed_kernel<'a>(base: State<'a>, head: State<'a>, file: &TableFile) -> bool {
     let choices = [base, head].map(|state| state.specs.tables.get(&file.table)?.kernels.as_deref());
     if choices[0] == choices[1] {

@@ -25,7 +25,8 @@ pub struct AttributeChange {
     pub keys: u64,
 }
 
-/// A measured column that the loader does not read, such as power, before and after a change.
+/// Statistics of a measured column before and after a change. The loader does not read this column; an example is
+/// power.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FilledColumn {
     /// The name of the column.
@@ -104,7 +105,8 @@ pub(super) fn rekeyed_values(
     changes
 }
 
-/// Returns the columns that only one table has, or that differ in a pair of a base row and a head row.
+/// Returns the columns that only one of the tables has, and the columns whose cells differ in at least one of `pairs`.
+/// Each pair consists of a base row and a head row.
 pub(super) fn columns_changed<'t>(
     shared: &SharedColumns,
     base: &'t Table,

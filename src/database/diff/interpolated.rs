@@ -6,8 +6,9 @@ use smallvec::SmallVec;
 /// The values of a key along the axes of its table, in the order of the axes.
 pub(crate) type AxisPoint = SmallVec<[f64; 2]>;
 
-/// Identifies the points of one version that differ along one axis only: the version, the hash of the key without its
-/// axis values, the index of the axis, and the bits of the values along the other axes.
+/// Identifies a line of points. All points of a line have the same version and the same key, except for the value along
+/// one axis. The elements are the version, a hash of the key parts that are not axes, the index of the axis along which
+/// the points differ, and the bits of the values along all other axes.
 type Line<'a> = (&'a str, u64, usize, SmallVec<[u64; 2]>);
 
 /// The served points, grouped into lines along one axis. Each point is stored as its value along that axis and its
@@ -21,8 +22,8 @@ fn line<'a>(version: &'a str, shape: u64, axis: usize, point: &[f64]) -> Line<'a
 }
 
 impl<'a> ServedLines<'a> {
-    /// Adds a served point to the lines that contain the point, one line for each axis. `shape` is the hash of the key
-    /// without its axis values. `latency` is in ms.
+    /// Adds a served point to the lines that contain the point, one line for each axis. `shape` is a hash of the key
+    /// parts that are not axes. `latency` is in ms.
     pub(crate) fn add(&mut self, version: &'a str, shape: u64, point: &[f64], latency: f64) {
         for (axis, value) in point.iter().enumerate() {
             let points = self.0.entry(line(version, shape, axis, point)).or_default();

@@ -19,16 +19,17 @@ pub struct FarthestKey {
     pub key: Vec<(String, serde_json::Value)>,
 }
 
-/// The numbers that occur in new keys, which are keys that only the head serves. A key part other than an axis is left
-/// out if its numbers are the same as in the keys that both base and head serve.
+/// The numbers that occur in new keys, by key part. A new key is a key that only the head serves. Except for axes,
+/// a key part is left out if the new keys have the same numbers in it as the keys that both base and head serve.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewKeys {
     /// The numbers that occur in the new keys, by key part. Each list is sorted. Axes come last.
     pub values: Vec<(String, Vec<f64>)>,
-    /// The distinct combinations of numbers that new keys have in the key parts named in `combined`, sorted; empty if
-    /// there are more than three.
+    /// The distinct combinations of numbers that new keys have in the key parts `combined`, sorted. The list is empty
+    /// if there are more than three combinations.
     pub combinations: Vec<Vec<f64>>,
-    /// The names of key parts in `values` whose number differs between new keys. Axes are left out.
+    /// The names of the key parts in `values`, other than axes, in which the new keys have at least two different
+    /// numbers.
     pub combined: Vec<String>,
 }
 

@@ -6,8 +6,8 @@ use crate::database::catalog::TableFile;
 use crate::database::table::{EXAMPLES, Example, Keys, Table, TableScope, number_json};
 use crate::specs::{Lookups, TableSpec};
 
-/// A latency ratio counts as far from 1 if it differs from 1 by more than this. For comparison, half of all reruns of
-/// single points differ by at least 0.02.
+/// A latency ratio counts as far from 1 if it is below 0.95 or above 1.05. For comparison: if a point is measured
+/// again, its latency changes by at least 2 % in half of all cases.
 pub(crate) const FAR: f64 = 0.05;
 
 /// Statistics of the latency ratios (head over base) of changed rows.

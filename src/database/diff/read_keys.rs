@@ -15,7 +15,7 @@ pub(super) struct ReadKey {
     pub row: usize,
     /// The hash of the key. Equal keys have the same hash in every table.
     pub hash: u64,
-    /// The hash of the key without its axis values.
+    /// A hash of the key parts that are not axes.
     pub shape: u64,
     /// The values of the key along the axes of the table.
     pub point: AxisPoint,

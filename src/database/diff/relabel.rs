@@ -12,12 +12,12 @@ use crate::base::expr::ExprError;
 use crate::database::table::Keys;
 use crate::specs::{KeyPart, NoiseBands};
 
-/// A slice counts as renamed only if at least this share of its lost keys can be paired with gained keys of one other
-/// slice.
+/// For a slice to count as renamed, at least this share of its lost keys must be paired with gained keys of a single
+/// other slice.
 const PAIRED: f64 = 0.95;
 
-/// A slice counts as renamed only if at most this share of its key pairs differs in latency by more than reruns usually
-/// do. In three known cases of the public database the share was at most 0.008.
+/// For a slice to count as renamed, at most this share of its key pairs may have a latency ratio that is farther from 1
+/// than in 99 % of reruns. In three known cases of the public database, the share was at most 0.008.
 const BEYOND_NOISE: f64 = 0.05;
 
 /// The maximum number of gained keys that are paired with one lost key. The keys of a pair differ in one key part only.
@@ -102,12 +102,13 @@ impl PairedTables<'_> {
     }
 }
 
-/// Row pairs with equal measurements count as rekeyed only if at least this share of them differs in the same key
-/// columns. For the class [`Class::Rekey`](super::Class::Rekey), at least this share of a table's removed keys must be
-/// paired, too.
+/// At least this share counts as nearly all. Rows count as rekeyed only if nearly all pairs of a removed row and an
+/// added row with equal measurements differ in the same key columns. A change has the class
+/// [`Class::Rekey`](super::Class::Rekey) only if nearly all keys that are no longer served were corrected.
 pub(super) const NEARLY_ALL: f64 = 0.95;
 
-/// At least this share of the removed rows must be paired with added rows. Otherwise all pairs are discarded.
+/// The minimum share of removed rows that must be paired with added rows. If fewer are paired, no row counts as
+/// rekeyed.
 const LEAST_PAIRED: f64 = 0.5;
 
 /// Pairs removed rows with added rows that have equal measurements. All pairs differ in the same key columns. Each pair

@@ -50,11 +50,11 @@ pub struct ServedDiff {
     /// The number of keys that lost a measurement other than the latency, by the column of the measurement. Only keys
     /// that are served before and after the change are counted.
     pub unmeasured: BTreeMap<String, u64>,
-    /// Further details, such as the rows of base and head that serve the keys.
+    /// The rows of base and head that serve the keys, and further details of the differences.
     pub rows: ServedRows,
 }
 
-/// Further details of a [`ServedDiff`], such as the rows of base and head that serve the keys.
+/// The rows of base and head that serve the keys of a [`ServedDiff`], and further details of the differences.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServedRows {
     /// The rows of keys that are served before and after the change, as pairs of a base row and a head row.

@@ -143,7 +143,7 @@ impl<'k> SlicedSide<'k> {
     }
 }
 
-/// The number of keys and the latencies of a slice.
+/// The numbers of common, lost and gained keys in a slice, and the latencies of its common keys.
 #[derive(Default)]
 struct Gathered<'l> {
     common: u64,

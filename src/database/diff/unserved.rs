@@ -29,21 +29,21 @@ use crate::specs::{NoiseBands, TableSpec};
 /// The keys of a table on one system and backend that no lookup finds after a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unserved {
-    /// The system, family, backend and version of the first changed table, in the order of paths.
+    /// The system, family, backend and version of the changed table; if there are several, of the first one by path.
     pub place: Place,
     /// The name of the table.
     pub table: String,
     /// The version of the head that serves the most keys of the table; `None` if no version serves any key.
     pub answers: Option<String>,
-    /// The head's current version, if a changed table belongs to the base's current version; otherwise `None`.
+    /// The head's current version; `None` if the changed tables do not belong to the base's current version.
     pub current: Option<String>,
     /// The keys that no lookup finds any more, counted by slice.
     pub slices: BTreeMap<SliceName, UnservedSlice>,
     /// The number of slices in `slices` of which no key is served any more.
     pub whole_slices: usize,
-    /// The axis values of lost keys inside the range that their sweep still covers, sorted, by axis.
+    /// For each axis, the sorted values of lost keys that lie within the range of their sweep's remaining points.
     pub inner_values: BTreeMap<String, Vec<f64>>,
-    /// The axis values of lost keys outside the range that their sweep still covers, sorted, by axis.
+    /// For each axis, the sorted values of lost keys that lie outside the range of their sweep's remaining points.
     pub end_values: BTreeMap<String, Vec<f64>>,
 }
 
@@ -54,19 +54,19 @@ pub struct UnservedSlice {
     pub keys: u64,
     /// The number of keys that the changed tables lost, including keys that another version still serves.
     pub removed: u64,
-    /// The largest number of keys of the slice that one file of the head serves.
+    /// The maximum number of keys of the slice that a single file of the head serves.
     pub remaining: u64,
-    /// The number of `keys` inside the range that their sweep still covers.
+    /// The number of `keys` that lie within the range of their sweep's remaining points.
     pub inner: u64,
     /// The number of `inner` keys that the planner can interpolate from the remaining points.
     pub interpolated: u64,
-    /// The number of `interpolated` keys whose interpolated latency is wrong by more than the noise of reruns.
+    /// The number of `interpolated` keys whose interpolated latency differs from the lost one by more than noise.
     pub wrongly_interpolated: u64,
     /// The number of `keys` whose shape no version serves. A shape is a key without its axis values.
     pub of_lost_shapes: u64,
     /// The number of shapes that no version serves. A shape is a key without its axis values.
     pub shapes: u64,
-    /// The number of served shapes whose sweep lost an end. A shape is a key without its axis values.
+    /// The number of shapes (keys without axis values) that are still served, but with a shorter sweep.
     pub shorter_sweeps: u64,
     /// The versions whose tables served the lost keys before the change.
     pub versions: BTreeSet<String>,
@@ -83,7 +83,7 @@ impl Unserved {
         self.slices.values().map(|slice| slice.shapes).sum()
     }
 
-    /// Returns the number of served shapes whose sweep lost an end. A shape is a key without its axis values.
+    /// Returns the number of shapes (keys without axis values) that are still served, but with a shorter sweep.
     pub(crate) fn shorter_sweeps(&self) -> u64 {
         self.slices.values().map(|slice| slice.shorter_sweeps).sum()
     }
@@ -94,7 +94,7 @@ struct LosingTables<'a> {
     system: &'a str,
     backend: &'a str,
     table: &'a str,
-    /// The files of the head's current version; `None` if the changed tables are not in the base's current version.
+    /// The files of the head's current version; `None` if the changed tables do not belong to the base's current one.
     current: Option<CurrentFiles<'a>>,
     changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
 }
@@ -117,16 +117,16 @@ struct PlacedLostKey<'a> {
 /// The smallest and the largest served value of a sweep along each axis.
 type SweepEnds = SmallVec<[(f64, f64); 2]>;
 
-/// The keys that the head serves, in all its versions.
+/// The keys that the head still serves of a table that lost keys: counts, sweep ends and points.
 #[derive(Default)]
 struct RemainingKeys<'a> {
-    /// The ends of each sweep that lost keys, by the hash of the key without axes; `None` if the whole sweep is lost.
+    /// The ends of each sweep that lost keys, by a hash of the key parts other than axes; `None` if no point is left.
     ends: HashMap<u64, Option<SweepEnds>>,
-    /// The largest number of keys of a slice that one file serves, by slice.
+    /// For each slice, the maximum number of its keys that a single file serves.
     slices: BTreeMap<SliceName, u64>,
     /// The number of keys that the changed tables lost, by slice.
     removed: BTreeMap<&'a SliceName, u64>,
-    /// The largest number of keys that one file serves, and the version of this file; `None` if no key is served.
+    /// The maximum number of keys that a single file serves, and this file's version; `None` if no key is served.
     most: Option<(u64, String)>,
     /// The served points of the sweeps that lost keys.
     lines: ServedLines<'a>,

@@ -37,9 +37,10 @@ impl VersionChanges {
     }
 }
 
-/// Returns the versions that a query can name, each as `system backend version`. These are the versions that the
-/// database states, or all versions that the loader lists if it states none. A directory without tables counts, because
-/// other versions can provide its rows. Versions of libraries do not count, because queries do not name them.
+/// Returns the versions that a query can name, each as `system backend version`. If the database states which versions
+/// these are, only the stated versions are returned; otherwise all versions that the loader lists. A version whose
+/// directory has no tables is included, because other versions can provide its rows. Versions of libraries are left
+/// out, because queries do not name them.
 fn selectable(state: State<'_>) -> BTreeSet<String> {
     let State { catalog, specs, .. } = state;
     let slots = specs.query_versions.as_ref().map(|versions| slots(catalog, versions));

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::database::coverage::Cell;
 
-/// The measurements of an operation that a failure covers.
+/// States which measurements of the failed operation a failure affects.
 #[derive(Debug, PartialEq)]
 pub(super) enum FailedCases {
     /// All measurements of the failed operation.
@@ -81,7 +81,7 @@ struct Token<'a> {
     /// The name of the parameter that contains the token; `None` if the parameter has no name.
     name: Option<&'a str>,
     cell: Cell,
-    /// The nested list that contains the token, as a number from 1; `None` outside of nested lists.
+    /// The number of the nested list that contains the token, counted from 1; `None` outside of nested lists.
     list: Option<usize>,
 }
 
@@ -109,8 +109,8 @@ fn is_word(c: char) -> bool {
 struct Scanner<'a> {
     /// The text that is still to be read.
     rest: &'a str,
-    /// The name of the current parameter, with the number of brackets that are open around it; `None` outside of
-    /// parameters with names.
+    /// The name of the current parameter, and the number of brackets that were open when the parameter began. `None` if
+    /// the current parameter has no name.
     keyword: Option<(&'a str, usize)>,
     /// The number of open brackets.
     depth: usize,

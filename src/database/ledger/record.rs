@@ -84,8 +84,8 @@ pub(super) fn words(name: &str) -> BTreeSet<String> {
     name.split(['_', '.', '-']).filter(|w| !w.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns the table that an operation writes; `None` if there is no such table. All words of the table's name must
-/// occur in the operation's name. If several tables qualify, the one with the most words is returned.
+/// Finds the table that an operation writes. All words of the table's name must occur in the operation's name. If
+/// several tables qualify, returns the one whose name has the most words; `None` if no table qualifies.
 pub(super) fn table_of<'t>(operation: &BTreeSet<String>, tables: &[&'t str]) -> Option<&'t str> {
     let words_shared = |table: &&'t str| {
         let words = words(table.trim_end_matches("_perf"));

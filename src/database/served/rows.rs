@@ -61,8 +61,8 @@ pub(crate) fn read_rows(
     sorted_rows(scope, keys, |_| 0)
 }
 
-/// Returns the rows that the loader reads, each with the hash of its key. The rows are sorted by hash; rows with equal
-/// hashes are sorted by `rank`, then by row number.
+/// Returns the rows that the loader reads, each with the hash of its key. The rows are sorted by hash, then by the
+/// result of `rank`, then by row number.
 fn sorted_rows(
     scope: &TableScope<'_>,
     keys: &Keys<'_>,
@@ -125,9 +125,9 @@ pub(crate) fn served_rows(
 /// The indices of the rows that have one key, in file order. Up to two indices are stored without an allocation.
 pub(crate) type KeyRows = SmallVec<[usize; 2]>;
 
-/// Returns the rows with repeated keys, in groups. A group consists of all rows that have the same key in the same map
-/// of the loader. Rows that the loader does not read are left out. A table that lacks columns of the key has no groups,
-/// unless its loader refuses repeated keys.
+/// Returns groups of rows that have the same key in the same map of the loader. Rows with a unique key, and rows that
+/// the loader does not read, are in no group. If the table lacks columns of the key, no groups are returned, except if
+/// the loader refuses repeated keys.
 ///
 /// # Errors
 ///
@@ -209,9 +209,9 @@ pub(crate) fn has_key(scope: &TableScope<'_>) -> bool {
     columns.all(|name| is_known(name) || is_optional(name))
 }
 
-/// Returns the rows that violate `guard`, so that the loader refuses the table. Rows with equal values in the columns
-/// `guard.by` form a group. The rows of a group violate the guard if they have several values in the column
-/// `guard.varies`, but only one value in the column `guard.with`.
+/// Returns the rows because of which the loader refuses the table. Rows with equal values in the columns `guard.by`
+/// form a group. All rows of a group are returned if they have several values in the column `guard.varies`, but only
+/// one value in the column `guard.with`.
 pub(crate) fn guarded_rows(table: &Table, guard: &Guard) -> Vec<usize> {
     let column = |name: &String| table.column(name);
     let by: Option<Vec<&Column>> = guard.by.iter().map(column).collect();

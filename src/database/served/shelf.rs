@@ -19,7 +19,7 @@ pub struct TableIndex<'a> {
     generations: BTreeMap<&'a str, &'a str>,
     /// The versions that a system's YAML names, by system, then by backend.
     named: BTreeMap<&'a str, BTreeMap<&'a str, &'a str>>,
-    /// The donors that version directories declare, each as table and donor version, by the place of the directory.
+    /// For each version directory, the donors that it declares, as pairs of a table and a donor version.
     reuse: BTreeMap<&'a Place, Vec<(&'a str, &'a str)>>,
     /// The tables that the loader finds, by system.
     loaders: BTreeMap<&'a str, SystemShelf<'a>>,
@@ -102,8 +102,8 @@ impl<'a> TableIndex<'a> {
         declared.filter(|(t, _)| *t == table).map(|(_, version)| *version).collect()
     }
 
-    /// Returns the files that the loader reads for a table of the version at `place`. The version may lack a file of
-    /// the table.
+    /// Returns the files from which the loader reads a table of the version at `place`. The version need not have a
+    /// file of its own for this table.
     pub fn sources(&self, place: &Place, table: &str, filling: Filling) -> Served<'a> {
         let Some(system) = self.loaders.get(place.system.as_str()) else {
             return Served::default();
@@ -194,8 +194,9 @@ impl<'a> TableIndex<'a> {
         (SystemKinship::SameVersion, peers_around(systems, &place.system, same))
     }
 
-    /// Returns the newest versions of a table, at most [`MOST_PEERS`], without the version `current`. Callers use these
-    /// versions as peers if the loader does not fill gaps of one version from another.
+    /// Returns the newest versions of a table except the version `current`, at most [`MOST_PEERS`]. These are the
+    /// table's peers in other versions. They are compared only if the loader does not fill gaps of one version from
+    /// the others.
     pub(crate) fn other_versions<'s>(
         &self,
         editions: &'s Editions<'a>,

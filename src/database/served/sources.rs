@@ -62,9 +62,9 @@ struct VersionTables<'a> {
 }
 
 impl<'a> SystemShelf<'a> {
-    /// Indexes the tables of a system's version directories `dirs`. `reuse` returns the donors that a directory
-    /// declares, as table and version. Tables in text format are included. Directories that the loader skips as
-    /// incomplete are left out.
+    /// Indexes the tables of one system. `dirs` are the system's version directories; those that the loader skips as
+    /// incomplete are left out. `reuse` returns the donors that a directory declares, as pairs of table and version.
+    /// Tables in text format are included.
     pub(crate) fn new(
         catalog: &'a Catalog,
         dirs: impl Iterator<Item = &'a VersionDir>,
@@ -137,8 +137,9 @@ impl<'a> SystemShelf<'a> {
         found
     }
 
-    /// Returns the declared donors of a table, each version once, as version and file. Donors from `reuse.yaml` come
-    /// first, in the declared order. Donors by a marker file follow, newest first.
+    /// Returns the declared donors of a version's table, each as the donor's version and file. No donor occurs twice.
+    /// Donors from `reuse.yaml` come first, in the order of that file. If a marker file declares all versions as
+    /// donors, they follow, newest first.
     fn declared(&self, backend: &str, version: &str, table: &str) -> Vec<(&'a str, &'a TableFile)> {
         let mut found: Vec<(&'a str, &'a TableFile)> = Vec::new();
         let Some(versions) = self.backends.get(backend) else { return found };
@@ -194,8 +195,8 @@ impl<'a> SystemShelf<'a> {
 /// pairs are compared, so the time grows quadratically. Tables of the public database have at most four peers.
 pub(super) const MOST_PEERS: usize = 8;
 
-/// Returns the systems for which `wanted` returns a version of the table, sorted by name. If there are more than
-/// [`MOST_PEERS`], returns the systems whose names are next to `own` in the sorted list.
+/// Returns the systems other than `own` for which `wanted` returns a version of the table, sorted by name. If there are
+/// more than [`MOST_PEERS`] such systems, only those are returned whose names are closest to `own` in the sorted list.
 pub(super) fn peers_around<'s, 'a>(
     systems: &'s BySystem<'a>,
     own: &str,

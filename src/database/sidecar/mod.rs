@@ -87,8 +87,8 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Returns true if a version directory is named `dev-<digits>`, possibly with a suffix after a hyphen, and the
-    /// runtime's image digest or commit starts with these hexadecimal digits. At least seven digits are required.
+    /// Returns true if a version directory is named after this build: `dev-`, then at least the first seven hexadecimal
+    /// digits of the image digest or of the commit. A suffix may follow after a hyphen.
     pub(crate) fn is_build(&self, dir: &str) -> bool {
         const FEWEST_DIGITS: usize = 7;
         let Some(rest) = dir.strip_prefix("dev-") else { return false };
@@ -209,9 +209,9 @@ impl TableMeta {
         own.into_iter().chain(self.collections.iter().cloned())
     }
 
-    /// Returns true if the entry lists a new collection, which the entry's older text `before` lacks. The new
-    /// collection must name the collector's commit, and must not be older than the collections in `before`. It must
-    /// have at least `measured` rows (the number of changed keys) and at most `rows` rows (the row count of the table).
+    /// Returns true if the entry lists a collection that the older entry `before` lacks. This new collection must name
+    /// the collector's commit, and must not be older than the collections in `before`. Its row count must be at least
+    /// `measured`, the number of changed keys, and at most `rows`, the row count of the table.
     pub(crate) fn adds_collection(&self, before: Option<&Self>, measured: u64, rows: u64) -> bool {
         let before: Vec<_> = before.into_iter().flat_map(Self::all_collections).collect();
         let last = before.iter().filter_map(|event| event.collected_at.as_deref()).max();

@@ -24,7 +24,7 @@ pub struct RowOrigin {
 struct PartRows<'a> {
     part: &'a Part,
     file: Arc<FileRows>,
-    /// For each column of the file, the column's index in the assembled table. The indices of the added columns follow.
+    /// The index in the assembled table of each column of the file, then of each added column.
     columns: Vec<usize>,
 }
 
@@ -97,8 +97,8 @@ impl Assembly {
         origin.line.saturating_sub(before)
     }
 
-    /// Returns the columns of the assembled table, and the rows of each of its files. The table's size is checked here,
-    /// before the table is built, because each row gets a cell in every column.
+    /// Returns the columns of the assembled table, and the rows of each of its files. Fails if the assembled table, in
+    /// which each row has a cell in every column, would be too large.
     fn rows(
         &self,
         read: impl Fn(&Entry) -> Result<Vec<u8>, ReadError>,
@@ -134,9 +134,9 @@ impl PartRows<'_> {
         (0..count).map(move |at| selected.map_or(at as u32, |numbers| numbers[at]))
     }
 
-    /// Fills `cells` with the cells of a row. `columns` is the number of columns in the assembled table. A column that
-    /// the row's file lacks gets an empty cell. A torn row has more or fewer cells than its file's header. To stay
-    /// recognizable, it never gets exactly `columns` cells.
+    /// Fills `cells` with a row's cells in the assembled table, which has `columns` columns. A column that the row's
+    /// file lacks gets an empty cell. A torn row, which has more or fewer cells than the header of its file, never gets
+    /// exactly `columns` cells. So it can still be recognized as torn.
     fn cells<'c>(&'c self, row: u32, columns: usize, cells: &mut Vec<&'c str>) {
         cells.clear();
         if self.file.line(row).1 {

@@ -20,7 +20,7 @@ pub(super) struct Attributes(Mutex<BTreeMap<String, Arc<Vec<FilterLine>>>>);
 /// A line of `.gitattributes` that sets the attribute `filter`.
 struct FilterLine {
     glob: GlobMatcher,
-    /// True if the pattern matches the file's name in any folder.
+    /// True if the pattern contains no slash. Such a pattern is compared with the file's name instead of the path.
     of_name: bool,
     /// True if the line sets the filter to `lfs`; false for any other filter or none.
     is_lfs: bool,

@@ -55,8 +55,8 @@ impl Commit {
         Ok(Self::new(repo, prefix, tree, commit))
     }
 
-    /// Opens the base of a comparison as [`Commit::open`] does. However, the HEAD of a repository without a
-    /// commit is an empty tree, so that everything in a first commit is new.
+    /// Opens the base of a comparison, as [`Commit::open`] does. In a repository that has no commit yet, `HEAD` stands
+    /// for an empty tree, so that all files of the first commit count as new.
     pub(crate) fn open_base(root: &Path, reference: &str) -> Result<Self> {
         match repository(root)? {
             Some((repo, prefix)) if is_before_the_first(&repo, reference) => {
@@ -138,8 +138,8 @@ impl Commit {
         }
     }
 
-    /// Returns the tree of the settings folder at the repository's top; `None` if it is missing or not a
-    /// folder.
+    /// Returns the id of the git tree of this program's settings folder, `.perfdb-gate/` at the repository's top;
+    /// `None` if there is no such folder.
     fn settings_folder(&self, repo: &Repository) -> Result<Option<git2::Oid>, git2::Error> {
         let top = repo.find_tree(self.tree)?;
         let Some(folder) = top.get_name(SETTINGS) else { return Ok(None) };

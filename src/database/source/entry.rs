@@ -47,16 +47,17 @@ impl Entry {
 pub struct AgedFile<'a> {
     /// The file whose age is requested.
     pub entry: &'a Entry,
-    /// The bytes that determine the age.
+    /// The commit from which the file's age counts.
     pub by: AgeBasis,
 }
 
-/// The bytes that determine the age of a file.
+/// States from which commit the age of a file counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgeBasis {
-    /// The file's present bytes.
+    /// The age counts from the commit that wrote the file's present bytes.
     Bytes,
-    /// The file's bytes before the last change to the file.
+    /// The age counts from the commit that wrote the bytes before the last change to the file. Thus the last change
+    /// does not make the file newer.
     BytesBefore,
 }
 
@@ -76,8 +77,8 @@ pub enum EntryKind {
     Assembled(Arc<Assembly>),
     /// An entry that cannot be read as a file, with the reason.
     Broken(String),
-    /// An entry that is not read because it exceeds a size limit: the reason and the entry's real kind. The real kind
-    /// has the id of the bytes, by which a change of the bytes is noticed.
+    /// An entry that is not read because it exceeds a size limit, with the reason and with the kind that the entry
+    /// would otherwise have. That kind contains the id of the file's bytes, so that a change of the bytes is noticed.
     Refused(String, Box<EntryKind>),
 }
 

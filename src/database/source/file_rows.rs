@@ -33,8 +33,8 @@ pub struct FileRows {
     cells: Vec<(u32, u32)>,
     /// The cells of all rows, one after the other.
     text: String,
-    /// The computed columns, which the file lacks. Each has the index of the column from which it is computed, and a
-    /// map from that column's cells to the computed cells.
+    /// Columns that the file lacks and that are computed from a column of the file. Each has the index of that column
+    /// of the file, and a map from that column's cells to the computed cells.
     filled: Vec<(usize, BTreeMap<String, String>)>,
 }
 
@@ -51,7 +51,7 @@ pub struct SelectedRows {
 struct FileRow {
     line: u32,
     is_torn: bool,
-    /// The index in `FileRows::cells` after the row's last cell.
+    /// The index in `FileRows::cells` of the first cell after this row.
     end: u32,
 }
 
@@ -148,8 +148,8 @@ impl FileRows {
         (u64::from(row.line), row.is_torn)
     }
 
-    /// Iterates over the cells of a row, each with the index of its column. In a torn row, cells cannot be assigned to
-    /// columns, so the index is the cell's position in the row.
+    /// Iterates over the cells of a row, each with the index of its column. The cells of a torn row cannot be assigned
+    /// to columns, so each has its position in the row instead.
     pub(super) fn cells(&self, row: u32) -> impl Iterator<Item = (usize, &str)> {
         let stored = self.stored(row).len();
         let first = if self.rows[row as usize].is_torn { stored } else { self.first_filled() };
@@ -248,7 +248,7 @@ impl FileRows {
         Ok(())
     }
 
-    /// Adds a JSON object as a row. The row also gets the fields of the objects `above`, which contain the object.
+    /// Adds a JSON object as a row. The row also gets the fields `above`, which are those of the enclosing objects.
     fn add_json(
         &mut self,
         path: &str,
