@@ -101,7 +101,8 @@ impl Baseline {
     }
 }
 
-/// The number of rows by which a finding's growth is measured: `all_rows`, or `rows` if `all_rows` is `None`.
+/// Returns the number of rows that shows whether a finding has grown since the baseline: `all_rows`, or `rows` if
+/// `all_rows` is `None`.
 fn size(finding: &Finding) -> u64 {
     finding.all_rows.unwrap_or(finding.rows)
 }

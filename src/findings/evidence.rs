@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub struct Evidence {
     /// Path of the table that the finding's table copies.
     pub other: Option<String>,
-    /// Path of a reference table from whose latencies the finding's worst rows deviate.
+    /// Path of a reference table. The latencies of the finding's worst rows deviate from the latencies in this table.
     pub reference: Option<String>,
     /// Line of a text file, from 1.
     pub line: Option<u64>,
@@ -28,11 +28,11 @@ pub struct Evidence {
 /// Effect of a finding on predictions of the default models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelReach {
-    /// Change in ms, without sign, that the finding's table causes in one predicted step of a default model. Of all
-    /// steps, the one with the largest relative change is chosen.
+    /// Effect of the finding's table on a predicted step time: the change in ms, without sign. Of all steps of the
+    /// default models, the step with the largest relative change is chosen.
     pub moves_ms: f64,
-    /// A text such as `its table moves STEP by 12 %`, for the predicted step with the largest relative change. `None`
-    /// if the change is too small to mention.
+    /// Text for reports, such as `its table moves STEP by 12 %`. STEP is the predicted step with the largest relative
+    /// change. `None` if the change is too small to mention.
     pub moves: Option<String>,
     /// Number of steps that the planner could predict before the change, but can no longer predict because of the
     /// table.
@@ -42,9 +42,9 @@ pub struct ModelReach {
 /// A slice of a table, with the value that shows the slice's defect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceEvidence {
-    /// The key's text values that all rows of the slice have, by column.
+    /// Values of the key's text columns, by column. All rows of the slice have these values.
     pub slice: BTreeMap<String, String>,
-    /// Name and value of a measure of the slice's defect, such as the number of deviating points.
+    /// Name and value of the measure that shows the slice's defect, such as the number of deviating points.
     pub figure: (Cow<'static, str>, Value),
 }
 

@@ -12,15 +12,15 @@ pub enum Hit<'v> {
     Whole(Box<Finding>),
 }
 
-/// All hits that one function of a rule returns.
+/// Hits of one rule, as its check returns them in one call.
 pub type Hits<'v> = Vec<Hit<'v>>;
 
-/// A function that creates the finding for some rows of a hit; `None` if these rows need no report. If the finding does
-/// not name its rows, the caller adds the numbers of the rows with the worst severity.
+/// A function that creates the finding for some rows of a hit, or returns `None` if these rows need no report. If the
+/// finding lists no row numbers, the caller adds those of the rows with the worst severity.
 pub(crate) type Describe<'v> = Box<dyn Fn(&HitPart<'_>) -> Option<Finding> + 'v>;
 
-/// Rows of a table that a rule matches. In a comparison of two states, new rows and old rows get separate findings,
-/// which `describe` creates.
+/// Rows of a table that a rule matches. `describe` creates the finding for them. If two states are compared, `describe`
+/// is called twice: for the new rows and for the old rows.
 pub struct RowHits<'v> {
     pub(super) file: &'v TableFile,
     pub(super) rows: HitRows,
@@ -31,8 +31,8 @@ pub struct RowHits<'v> {
 pub(super) enum HitRows {
     /// Single rows, in the order of the table.
     Each(Vec<RowHit>),
-    /// Rows that share a key: one entry per key, with all rows of the key, and the severity of all hits. One row of
-    /// each key is the original, and all other rows are hits.
+    /// Rows that share a key: one list of rows per key, and the severity of all hits. One row per key is the original;
+    /// only the other rows of the key are hits.
     Copies(Vec<KeyRows>, Severity),
 }
 
@@ -50,8 +50,8 @@ pub struct RowHit {
 pub struct HitPart<'p> {
     /// Row numbers, ascending and distinct.
     pub rows: &'p [usize],
-    /// For a hit on rows that share a key: one entry per key, with the rows of the key that reports show. Empty for
-    /// other hits.
+    /// For a hit on rows that share a key: one list of rows per key, with the rows that reports show. Empty for other
+    /// hits.
     pub copies: &'p [KeyRows],
 }
 

@@ -18,8 +18,8 @@ impl Subject {
         Self::at(finding, place, finding.table.as_deref(), family)
     }
 
-    /// The subject of a finding on a directory or file, without the family. Findings in different families thus have
-    /// equal subjects.
+    /// Returns the subject of a finding on a directory or file, without the family (a folder that groups operations,
+    /// such as `moe`). Findings that differ only in the family thus have equal subjects.
     fn in_any_family(finding: &Finding) -> Self {
         Self::at(finding, finding.place.as_ref(), finding.table.as_deref(), "")
     }
@@ -49,14 +49,14 @@ impl Subject {
     }
 }
 
-/// The base's findings on one subject: their worst severity, their largest number of rows, and all affected columns,
-/// donors or slices.
+/// A summary of the base's findings on one subject: the worst severity, the largest number of rows, and all affected
+/// columns, donor tables or slices.
 #[derive(Debug, Default)]
 struct Precedent {
     severity: Option<Severity>,
     rows: u64,
     parts: BTreeSet<String>,
-    /// True if one of the base's findings is on a file that the head has at another path.
+    /// True if one of these findings is on a file that has another path in the head.
     moved: bool,
 }
 
@@ -162,8 +162,8 @@ impl BaseFindings {
         }
     }
 
-    /// Marks findings on directories and sidecars as moved if the base has the finding in one family and the head has
-    /// it only in another family.
+    /// Marks findings on directories and sidecars as moved if the base has the same finding in the folder of another
+    /// family, such as `moe`, and the head no longer has it there.
     pub(crate) fn mark_moved(&self, head: &mut [Finding]) {
         let still: BTreeSet<Subject> = head.iter().map(Subject::of).collect();
         let gone = self.findings.iter().filter(|base| !still.contains(&base.subject));
@@ -182,10 +182,10 @@ impl BaseFindings {
         }
     }
 
-    /// The findings of the base that are repaired in the head. A finding is repaired if the rule has no finding on the
-    /// same rows in the head. A finding that names no rows is repaired if the rule has no finding on the same subject
-    /// in the head. `change` returns how the rows of a table changed, by the table's path in the head; `None` if the
-    /// table cannot be read.
+    /// Returns the findings of the base that are repaired: the rule no longer has a finding on the same rows in the
+    /// head. If the finding names no rows, it is repaired if the rule has no finding on the same subject in the head.
+    /// `change` takes the path of a table in the head, and returns how the table's rows changed; `None` if the table
+    /// cannot be read.
     pub(crate) fn repaired<'a>(
         self,
         head: &[Finding],
@@ -220,8 +220,8 @@ impl BaseFindings {
     }
 }
 
-/// Returns true if a finding in `head` names a row that the finding `base` also names. Rows are the same if their keys
-/// are equal. If one of these findings names no rows, returns true unless `head` is empty.
+/// Returns true if a finding in `head` names one of the rows that the finding `base` names. Rows of base and head are
+/// the same if their keys are equal. If one of these findings names no rows, returns true unless `head` is empty.
 fn same_rows(base: &Finding, head: &[&Finding], rows: &ComparedRows) -> bool {
     if base.named_rows.is_empty() || head.iter().any(|f| f.named_rows.is_empty()) {
         return !head.is_empty();

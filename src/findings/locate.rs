@@ -15,7 +15,7 @@ use crate::database::table::{OTHER_ROWS, REFERENCE, Table};
 /// Name of the evidence value that lists a finding's row numbers.
 const LISTED: &str = "point_rows";
 
-/// Name of the example value with the row's file, for findings on rows of several files.
+/// Name of the example value that contains the path of the example row's file, for findings on rows of several files.
 pub const SOURCE_FILE: &str = "source_file";
 
 /// The origin of each row of a table that is assembled from several files: the file, and the row's position in this
@@ -112,8 +112,8 @@ impl Located<'_> {
         }
     }
 
-    /// Replaces each row number in the list `value` by a text such as `row 4 of a.csv`, with the original file and the
-    /// row's number in this file.
+    /// Replaces the row numbers in the list `value` by texts such as `row 4 of a.csv`: the original file, and the row's
+    /// number in this file.
     fn relabel_copies(&self, value: &mut Value) {
         let Value::Array(copies) = value else { return };
         for copy in copies {
@@ -125,8 +125,8 @@ impl Located<'_> {
         }
     }
 
-    /// Converts the row numbers in a finding's evidence to row numbers in one original file. `part` is the index of the
-    /// file. Rows of other files are removed.
+    /// Replaces the row numbers that a finding's evidence lists by the rows' numbers in one original file. `part` is
+    /// the index of this file. Rows of other files are removed from the list.
     fn relabel_listed(&self, finding: &mut Finding, part: usize) {
         let Some(Value::Array(listed)) = finding.evidence.get(LISTED) else { return };
         let origins = listed.iter().filter_map(|row| self.rows.get(row.as_u64()? as usize));
@@ -162,7 +162,8 @@ impl Located<'_> {
     }
 }
 
-/// Name of the example value that replaces [`OTHER_ROWS`] when row numbers are converted to line numbers.
+/// Name of the example value that lists the lines of other rows with the example's key. In text tables, it replaces the
+/// row numbers in [`OTHER_ROWS`].
 const OTHER_LINES: &str = "dropped_lines";
 
 /// Adds to each example row of a text table the row's line number in the file. The tables are decoded again for this,

@@ -265,7 +265,7 @@ impl Finding {
         hex(&hash.finalize()[..8])
     }
 
-    /// The command that reproduces the finding in a checkout, in the states that were compared.
+    /// Returns the command that reproduces the finding in a checkout. The command names the commits in `states`.
     pub(crate) fn command(&self, states: &ComparedStates) -> String {
         let what = match self.domain {
             Domain::Database => "--root",

@@ -12,7 +12,7 @@ use crate::database::catalog::TableFile;
 use crate::database::served::rows::KeyRows;
 
 impl RowStates<'_> {
-    /// Stores which rows a rule hits in the base, and converts these hits to findings.
+    /// Records the severity of each row that the rule hits in the base, and converts these hits to findings.
     pub(crate) fn take_base(&mut self, hits: Vec<Hit<'_>>) -> Vec<Finding> {
         if let RowChange::Compared(rows) = self.change {
             for (row, grade) in hits.iter().flat_map(Hit::graded_rows) {
@@ -37,7 +37,7 @@ struct RowsOfNovelty {
 }
 
 impl<'v> Hit<'v> {
-    /// The table with the hit's rows; `None` for a hit that is not divided by rows.
+    /// Returns the table that contains the hit's rows; `None` for a hit that is not on individual rows.
     pub(crate) fn file(&self) -> Option<&'v TableFile> {
         match self {
             Self::Whole(_) => None,
@@ -45,9 +45,9 @@ impl<'v> Hit<'v> {
         }
     }
 
-    /// Returns the finding for the hit's errors on rows that the pull request adds or changes; `None` if there are no
-    /// such errors. Rows for which `is_hit` returns true are left out. For a hit that is not on individual rows,
-    /// returns the hit's finding if it is an error.
+    /// Returns a finding for the hit's errors on rows that the pull request adds or changes; `None` if there are no
+    /// such errors. Rows for which `is_hit` returns true are ignored. For a hit that is not on individual rows, returns
+    /// the hit's finding if it is an error.
     pub(crate) fn error_on_new_rows(
         self,
         states: &RowStates<'_>,
@@ -118,8 +118,9 @@ impl<'v> Hit<'v> {
     }
 }
 
-/// Returns the errors that a pull request avoids by changing facts, such as the system's YAML file. These are errors on
-/// new or changed rows under the facts of the base (`hits`) that are not errors under the facts of the head (`head`).
+/// Returns the errors that a pull request avoids by changing facts, such as the system's YAML file. `hits` are the hits
+/// with the facts of the base, and `head` those with the facts of the head. An error is returned if it is on new or
+/// changed rows and only in `hits`.
 pub fn excused_errors<'v>(hits: Hits<'v>, head: &Hits<'v>, states: &RowStates<'_>) -> Vec<Finding> {
     let rows = head.iter().flat_map(Hit::graded_rows);
     let errors: BTreeSet<usize> =
@@ -135,9 +136,9 @@ fn split(hits: Vec<RowHit>, states: &RowStates<'_>) -> [RowsOfNovelty; 2] {
     [new, old].map(|hits| RowsOfNovelty { hits, copies: Vec::new() })
 }
 
-/// Divides repeated rows into new ones and old ones. One row of each key is the original and not a repeat: the first
-/// row that the base has, otherwise the key's first row. New repeats are shown with all rows of their key, and old
-/// repeats with the original and the other old repeats of their key.
+/// Divides repeated rows into new ones and old ones. One row per key is the original: the first row that the base has,
+/// otherwise the key's first row. All other rows of the key are repeats. A finding on new repeats shows all rows of the
+/// key; a finding on old repeats leaves out the new repeats.
 fn split_copies(
     copies: Vec<KeyRows>,
     grade: Severity,

@@ -120,12 +120,12 @@ impl RowChange {
     }
 }
 
-/// The row changes of one table, as seen by one rule: only columns and facts that the rule reads count. Also contains
-/// what the rule found on these rows in the base.
+/// The changes of one table's rows that matter to one rule: only columns and facts that the rule reads count. Also
+/// contains the rule's hits on these rows in the base.
 pub struct RowStates<'a> {
     pub(super) change: &'a RowChange,
-    /// Bit mask of the columns that the rule reads, with the column bits of [`RowMatch`]. All bits are set if the rule
-    /// may read any column.
+    /// Bit mask of the columns that the rule reads. [`RowMatch`] assigns a bit to each column. All bits are set if the
+    /// rule may read any column.
     bits: u64,
     /// True if something outside of the rows changed that the rule reads, such as the system's YAML file.
     has_new_facts: bool,
@@ -136,7 +136,7 @@ pub struct RowStates<'a> {
 }
 
 impl<'a> RowStates<'a> {
-    /// Creates row states for one rule. The rule's hits in the base, `known` and `worst_before`, are empty at first.
+    /// Creates row states for one rule. They do not contain the rule's hits in the base yet.
     pub(crate) fn new(change: &'a RowChange, reads: &Reads) -> Self {
         let (mut bits, mut has_new_facts) = (u64::MAX, false);
         if let RowChange::Compared(rows) = change {

@@ -8,26 +8,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Finding, Novelty, Severity, Sink};
 use crate::base::words::{names, plural};
 
-/// Key under which a finding's evidence and slice store the name that this program does not know.
+/// Name of the entry in a finding's evidence and slice that contains a name which this program does not know.
 const UNKNOWN: &str = "unknown";
 
-/// Key under which a finding's slice stores the sentence that the finding has in common with findings of other files.
+/// Name of the entry in a finding's slice that contains a sentence which findings of several files have in common.
 const SHARED: &str = "shared";
 
-/// The id of a finding's rule, and the finding's unknown name or common sentence. Findings with the same pair count as
-/// one finding, even if they are on different files.
+/// The id of a finding's rule, and the text by which findings of several files are merged: an unknown name or a common
+/// sentence. Findings with equal pairs count as the same finding, even on different files.
 type NoveltyKey = (String, String);
 
 impl Finding {
-    /// Marks the finding as one about an unknown name, such as `the column rank`. Findings of several files with the
-    /// same `what` are later merged into one.
+    /// Marks the finding as one about a name that this program does not know. `what` is this name, such as `the column
+    /// rank`. Findings of several files with the same `what` are later merged into one.
     pub(crate) fn unknown(mut self, what: &str) -> Self {
         self.slice.insert(UNKNOWN.to_owned(), what.into());
         self.evidence(UNKNOWN, what)
     }
 
-    /// Marks the finding as common to several files. Findings of several files with the same `what` are later merged
-    /// into one, with `what` as its sentence.
+    /// Marks the finding as one that several files may have. `what` is its sentence. Findings of several files with the
+    /// same sentence are later merged into one.
     pub(crate) fn shared(mut self, what: &str) -> Self {
         self.slice.insert(SHARED.to_owned(), what.into());
         self
@@ -39,23 +39,24 @@ impl Finding {
     }
 }
 
-/// Marks new findings as old if the base has the same finding, on any file. Only findings that can be merged over files
-/// are considered.
+/// Marks new findings as old if the base has the same finding, on any file. Only considers findings that can be merged
+/// with findings of other files.
 pub(crate) fn inherit_unknown(findings: &mut [Finding], base: &BTreeSet<NoveltyKey>) {
     let is_known =
         |f: &&mut Finding| f.is_new() && f.novelty_key().is_some_and(|k| base.contains(&k));
     findings.iter_mut().filter(is_known).for_each(|finding| finding.novelty = Novelty::Inherited);
 }
 
-/// Returns the pair of rule and text of every finding that can be merged over files.
+/// Returns the rule and the text (unknown name or common sentence) of every finding that can be merged with findings of
+/// other files.
 pub(crate) fn unknown_of(findings: &[Finding]) -> BTreeSet<NoveltyKey> {
     findings.iter().filter_map(Finding::novelty_key).collect()
 }
 
 impl Sink {
-    /// Merges findings of several files about the same unknown name, or with the same common sentence, into one info on
-    /// the first file. If several rules report the same text, only the findings of the rule with the most findings are
-    /// kept. `not_known` is the end of the message about an unknown name.
+    /// Merges findings of several files into one info on the first file if they are about the same unknown name or have
+    /// the same common sentence. If several rules have such findings, only the findings of the rule with the most
+    /// findings are kept. `not_known` ends the message about an unknown name.
     pub(crate) fn merge_unknown(&mut self, not_known: &str) {
         let mut merged: BTreeMap<(String, bool), Vec<Finding>> = BTreeMap::new();
         for finding in std::mem::take(&mut self.findings) {

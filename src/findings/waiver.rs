@@ -193,7 +193,8 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// Returns the messages on waivers that match no finding. Waivers of known rules that did not run are left out.
+    /// Returns the messages on waivers that match no finding. A waiver is left out if its rule exists but did not run.
+    /// `ran` returns true for a rule that ran, and `known` for a rule that exists.
     pub fn unused_by(
         &self,
         ran: &dyn Fn(&str) -> bool,
@@ -242,7 +243,7 @@ fn holds(waiver: &Waiver, finding: &Finding) -> Result<bool, ExprError> {
     Ok(predicate.mask(&FindingFacts(finding))?.get(0))
 }
 
-/// A finding, shown to a waiver's condition as a table with one row.
+/// A finding whose values a waiver's condition can read by name.
 struct FindingFacts<'a>(&'a Finding);
 
 impl Scope for FindingFacts<'_> {

@@ -18,14 +18,14 @@ pub struct Call {
     pub module: String,
     /// Name of the module's function.
     pub function: String,
-    /// Positional arguments. Two kinds of objects stand for values that are looked up: `{"type": T}` for attribute T of
-    /// the module, and `{"case": N}` for element N of a collector's case. The case is the one that has all the other
-    /// arguments.
+    /// Positional arguments. An object `{"type": T}` stands for the attribute T of the module. An object `{"case": N}`
+    /// stands for element N of a case (a tuple of arguments that the collector lists), namely of the case that agrees
+    /// with all other arguments.
     pub args: Vec<Json>,
     /// Name of the module's function that lists the collector's cases. A case is a tuple of arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cases: Option<String>,
-    /// Preferred values of a case's elements, by element index. If several cases have the same arguments, one with
+    /// Preferred values of a case's elements, by element index. If several cases agree with the arguments, a case with
     /// these values is used.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prefer: BTreeMap<usize, Json>,
@@ -34,19 +34,20 @@ pub struct Call {
     pub env: BTreeMap<String, String>,
     /// Name of the file to which the function writes its results.
     pub file: String,
-    /// The values that all rows measured by this call share, as one text; absent if the call measures one row.
+    /// Values of the columns by which rows are grouped, joined by spaces. One call measures all rows with equal values.
+    /// Absent if the call measures one row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Number of processes that call the function together, each with a GPU of its own; absent if one
     /// process calls it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// The time that the host needs per call, in units of one empty kernel launch; `None` if the call is timed as a
-    /// CUDA graph.
+    /// The host's time for one call, as a multiple of the time for launching an empty kernel. `None` if the call is
+    /// timed as a CUDA graph.
     #[serde(skip)]
     pub launches: Option<u32>,
-    /// The reason why the measured time cannot be compared with the recorded one; `None` if it can. The time is shown,
-    /// but not judged.
+    /// The reason why the measured time cannot be compared with the recorded time; it is then shown but not judged.
+    /// `None` if the times can be compared.
     #[serde(skip)]
     pub proxy: Option<String>,
 }
@@ -61,7 +62,8 @@ pub(crate) struct Calls<'a> {
 struct EvaluatedRunner<'a> {
     runner: &'a Runner,
     rows: Option<Vals<'a, bool>>,
-    /// The arguments. The second element has the value of the argument's formula for every row.
+    /// The arguments of the call. The second element is the value of the argument's formula in every row; `None` for an
+    /// argument without a formula.
     args: Vec<(&'a Argument, Option<Value<'a>>)>,
     env: Vec<(&'a str, Value<'a>)>,
     group: Vec<Value<'a>>,
@@ -91,8 +93,8 @@ impl<'a> Calls<'a> {
         self.runner(row).is_some()
     }
 
-    /// Returns the values that all rows measured by the same call share, as one text; `None` if the call measures one
-    /// row.
+    /// Returns a row's values in the columns by which rows are grouped, joined by spaces. One call measures all rows
+    /// with equal values. `None` if a call measures one row.
     pub(crate) fn group(&self, row: usize) -> Option<String> {
         self.runner(row)?.group(row)
     }

@@ -37,7 +37,7 @@ pub struct Point {
     pub work: Option<Work>,
     /// The call of a collector that measures the row; `None` if collectors are not used.
     pub call: Option<Call>,
-    /// Index of the point's answer in the log of an earlier run that is replayed; `None` if the point is measured now.
+    /// Index of the point's reply in the log of an earlier run. `None` if the point is measured now.
     pub reply: Option<usize>,
 }
 

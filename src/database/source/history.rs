@@ -11,13 +11,14 @@ use super::{AgeBasis, AgedFile, Source};
 /// equally old.
 const MOST_COMMITS: usize = 10_000;
 
-/// The bytes of a file that are searched for in the history, from the newest commit to the oldest.
+/// The bytes by which the age of a file is determined. The longer the git history contains these bytes, the older the
+/// file.
 #[derive(Debug, Clone, Copy)]
 enum FileBytes {
     /// The bytes with this id; `None` for bytes that no commit contains.
     Of(Option<Oid>),
-    /// The file's current bytes, or the bytes before them at the same path. Thus a pull request's change to a file does
-    /// not make the file newer.
+    /// The file's current bytes or its previous bytes at the same path. Thus the last change of the file, such as a
+    /// pull request's, does not make the file newer.
     Before {
         /// The id of the current bytes.
         now: Option<Oid>,
@@ -27,7 +28,7 @@ enum FileBytes {
 }
 
 impl FileBytes {
-    /// Selects the bytes that determine a file's age. `id` is the id of its current bytes.
+    /// Selects the bytes that determine a file's age. `id` is the git id of the file's current bytes.
     fn new(by: AgeBasis, id: Option<Oid>) -> Self {
         match by {
             AgeBasis::Bytes => Self::Of(id),
@@ -35,8 +36,8 @@ impl FileBytes {
         }
     }
 
-    /// Returns true if the next older commit still contains the bytes. `there` is the file's id in that
-    /// commit.
+    /// Returns true if a commit contains the bytes. `there` is the git id of the file in this commit. Call this for
+    /// each commit, from the newest to the oldest.
     fn is_in(&mut self, there: Option<Oid>) -> bool {
         match self {
             Self::Of(id) => id.is_some() && there == *id,

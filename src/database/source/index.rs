@@ -21,8 +21,8 @@ pub(super) struct Index {
     known: bool,
     /// True if the git config enables sparse checkout.
     sparse: bool,
-    /// The time when the index was written, in seconds and nanoseconds. Files modified at that time or later
-    /// may differ from the index unnoticed.
+    /// The time when the index was written, in seconds and nanoseconds. The index cannot show whether a file that was
+    /// modified at that time or later has changed.
     written: (i64, u32),
     /// The repository; `None` outside of a repository. A handle must not be used by several threads at once.
     repo: Option<Mutex<Repository>>,
@@ -47,8 +47,8 @@ impl Index {
         }
     }
 
-    /// Returns the git id of the file `path`, which is stored at `place`. `read` returns its bytes and is
-    /// called only if the file may have been modified.
+    /// Returns the git id of a file. `path` is the file's path in the repository, and `place` its path on disk. `read`
+    /// returns the file's bytes and is called only if the file may have been modified.
     pub(super) fn id(
         &self,
         path: &str,
@@ -70,7 +70,8 @@ impl Index {
         Oid::hash_object(ObjectType::Blob, &bytes).ok()
     }
 
-    /// Returns true if git tracks a file below a folder, or the folder itself as a submodule.
+    /// Returns true if git tracks a file inside a folder, or if the folder is a submodule. Also true if the index could
+    /// not be read.
     pub(super) fn tracks_below(&self, folder: &str) -> bool {
         let below = format!("{folder}/").into_bytes();
         let first = self.files.range(below.clone()..).next();

@@ -34,7 +34,8 @@ pub(crate) use worktree::WorkTree;
 
 use crate::base::error::Result;
 
-/// Opens the work tree at `root`, or the commit that `reference` names in its repository.
+/// Opens the files below the folder `root`: the files on disk if `reference` is `None`, otherwise the files in the git
+/// commit `reference`.
 pub fn open(root: &Path, reference: Option<&str>) -> Result<Box<dyn Source>> {
     Ok(match reference {
         None => Box::new(WorkTree::open(root)?),

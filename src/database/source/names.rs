@@ -31,8 +31,8 @@ pub(super) fn stands_for_a_file(name: &str) -> bool {
     name.ends_with(".yaml") || name.ends_with(".csv")
 }
 
-/// Returns true if a hidden folder is inside a `systems` or `data` folder. Tables in this folder would look like part
-/// of a database.
+/// Returns true if a hidden folder may contain tables of a database, because it is inside a `systems` or `data` folder.
+/// `name` is the hidden folder's name, and `above` is the path of its parent folder. Always false for `.git`.
 pub(super) fn may_hide_tables(above: &str, name: &str) -> bool {
     name != ".git" && above.split('/').any(|part| part == "systems" || part == "data")
 }

@@ -15,7 +15,7 @@ pub enum ReadError {
     /// The entry is a git submodule.
     #[error("a git submodule, not a file")]
     Submodule,
-    /// The entry was listed by another source.
+    /// The entry was listed by another kind of source, such as a commit instead of a work tree.
     #[error("{0} belongs to another source")]
     OtherSource(&'static str),
     /// The file is larger than any valid file of its kind.
@@ -32,7 +32,7 @@ pub enum ReadError {
     /// git cannot read the object.
     #[error("cannot read its object: {}", .0.message())]
     Object(#[source] git2::Error),
-    /// The object is not in this clone, which may be a partial clone.
+    /// The file's git object is not in this clone, which may be a partial clone.
     #[error("its object is not in this clone")]
     Missing,
     /// The git-LFS object does not match its pointer.

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use crate::base::error::{Error, Result};
 
-/// The stamps of files (size, times and inode), by path. A stamp is taken before the file is first read. `None` if the
+/// The stamps (size, times and inode) that files had before they were first read, by path. A stamp is `None` if the
 /// file's metadata was unavailable.
 #[derive(Default)]
 pub(super) struct Stamps {

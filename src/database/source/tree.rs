@@ -36,9 +36,9 @@ pub trait Source: Sync {
         }
     }
 
-    /// Returns an id of an assembled table, computed from the ids of its files. If the files also have rows of other
-    /// tables, the id is the hash of the assembled text instead, so that changes to other tables do not affect the id.
-    /// `None` if a file has no id.
+    /// Returns the id of an assembled table, computed from the git ids of its files. If a file also has rows of other
+    /// tables, the id is a hash of the table's own text, so that changes to other tables do not affect the id. `None`
+    /// if a file has no git id.
     fn assembled_id(&self, assembly: &Assembly) -> Option<git2::Oid> {
         let by_files = || assembly.id(|file| self.id(file));
         if assembly.has_whole_files() {

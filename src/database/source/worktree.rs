@@ -31,7 +31,8 @@ pub(crate) struct WorkTree {
     /// The cached ids of files, so that files unknown to git's index are hashed once.
     ids: Stamped<Option<git2::Oid>>,
     attributes: Attributes,
-    /// Additional files, which may be anywhere on disk. They are listed at the paths in their entries.
+    /// Additional files. The path in an entry is the path at which the file is listed; the file itself may be anywhere
+    /// on disk.
     added: Vec<Entry>,
 }
 
@@ -64,7 +65,8 @@ impl WorkTree {
         })
     }
 
-    /// Lists further files, which may be anywhere on disk, as if they were at the paths of their entries.
+    /// Adds files to the source. The path in an entry is the path at which the file is listed; the file itself may be
+    /// anywhere on disk.
     pub(crate) fn with(self, added: Vec<Entry>) -> Self {
         Self { added, ..self }
     }

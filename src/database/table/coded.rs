@@ -83,7 +83,7 @@ fn are_distinct(numbers: &[i64]) -> bool {
 
 /// Returns true if there are values and all are equal.
 pub fn all_equal<T: PartialEq>(values: &[T]) -> bool {
-    /// The number of values that are compared at once, without branches.
+    /// The number of values that are compared together, without a branch for each value.
     const BLOCK: usize = 256;
     let Some((first, others)) = values.split_first() else { return false };
     others.chunks(BLOCK).all(|block| block.iter().fold(true, |are, value| are & (value == first)))

@@ -10,7 +10,8 @@ use super::{IntValues, number_bits, number_json, text_json};
 use crate::base::expr::{NULL_CODE, Vals, Value};
 use crate::specs::ColumnKind;
 
-/// A decoded column. `nulls` is `None` if no row is null.
+/// A decoded column. `nulls` marks the null rows and is `None` if there are none. In a text column, `nulls` is the
+/// number of null rows.
 #[derive(Debug)]
 pub enum Column {
     /// A column of integers; null rows contain 0.

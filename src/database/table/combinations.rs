@@ -10,7 +10,7 @@ use crate::base::expr::NULL_CODE;
 /// processed.
 const BLOCK: usize = 1024;
 
-/// Combinations are numbered in a list if at most this many combinations per row are possible; otherwise in a hash
+/// Combinations are numbered in an array if at most this many are possible per row of the table; otherwise, in a hash
 /// table.
 const LISTED_PER_ROW: usize = 8;
 
@@ -136,7 +136,7 @@ impl<'a> Combinations<'a> {
     }
 }
 
-/// The numbers assigned to combinations so far, in a list with one entry per possible combination.
+/// The numbers assigned to combinations so far, in an array with one element per possible combination.
 struct NumberList {
     numbers: Vec<u32>,
     next: u32,

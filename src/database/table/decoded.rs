@@ -86,8 +86,8 @@ pub enum TableFault {
     /// The table cannot be decoded, with the reason.
     #[error("cannot be read: {0}")]
     Unreadable(String),
-    /// The file is a git-LFS pointer instead of the table. For a table that `.gitattributes` keeps in git-LFS, see
-    /// `InLfs`.
+    /// The file is a git-LFS pointer instead of the table. If `.gitattributes` puts the file into git-LFS, the fault is
+    /// `InLfs` instead.
     #[error("the file is a git-LFS pointer to {} bytes: `git lfs pull` fetches the table", .0.size)]
     LfsPointer(Pointer),
     /// The file is a git-LFS pointer, as `.gitattributes` requires, but the table itself was not fetched.

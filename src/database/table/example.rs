@@ -15,11 +15,11 @@ pub struct Example {
     pub values: Vec<(String, Value)>,
 }
 
-/// Name of the example value that lists the other rows with the example's key.
+/// Name of the entry in [`Example::values`] that lists other rows with the same key as the example row.
 pub const OTHER_ROWS: &str = "dropped_rows";
 
-/// Name of the example value that contains the name of a reference table. Only examples that are rows of a reference
-/// table have this value.
+/// Name of the entry in [`Example::values`] that names a reference table. The entry states that the example is a row of
+/// the reference table; other examples do not have the entry.
 pub const REFERENCE: &str = "row of";
 
 /// The maximum number of examples of a finding.

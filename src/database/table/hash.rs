@@ -30,9 +30,8 @@ pub(crate) fn run_text_hash(text: &str) -> u64 {
     run_state().hash_one(text)
 }
 
-/// Combines a hash and a value into a new hash, by the folded multiply of wyhash: the high half of a product is
-/// combined with its low half. This implementation runs over whole columns without branches. A change of the function
-/// would change which keys are in a sketch.
+/// Combines a hash and a value into a new hash. As in wyhash, a 128-bit product is folded: its high half is xored with
+/// its low half. A change of the function would change which keys are in a sketch.
 #[inline]
 pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     let scrambled = value.wrapping_mul(0xa076_1d64_78bd_642f);

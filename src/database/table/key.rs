@@ -14,7 +14,7 @@ pub struct Keys<'a> {
     /// The indices of the key parts that are texts.
     texts: Vec<usize>,
     rows: usize,
-    /// The hash of each row's key, computed on first use because some judgements do not need it.
+    /// The hash of each row's key. Computed on first use, because not every caller needs the hashes.
     hashes: OnceLock<Vec<u64>>,
     /// The slice of each row, numbered on first use.
     slices: OnceLock<NumberedRows>,
@@ -76,8 +76,8 @@ impl<'a> Keys<'a> {
         self.parts.iter().map(|(name, _)| *name)
     }
 
-    /// Computes each row's hash as a sum of the hashes of its key parts. Callers can thus subtract the hash of one
-    /// part: see [`part_hash`].
+    /// Computes the hash of each row's key as the sum of the hashes of the key parts. [`without`](Self::without) can
+    /// thus remove a part by a subtraction.
     fn hash(&self, hasher: KeyHasher) -> Vec<u64> {
         let parts = self.values().enumerate();
         let parts: Vec<HashedPart<'_>> =
@@ -143,8 +143,8 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Returns a hash of a row's key without the numeric key parts with the indices `parts`. Rows that differ only in
-    /// these parts have equal hashes.
+    /// Returns a hash of a row's key that ignores some numeric key parts. `parts` are the indices of the ignored parts.
+    /// Rows that differ only in the ignored parts have equal hashes.
     #[inline]
     pub fn without(&self, parts: &[usize], row: usize) -> u64 {
         let own = |part: &usize| {

@@ -18,10 +18,10 @@ impl<'a> LineCounter<'a> {
         Self { bytes, at: 0, line: 1 }
     }
 
-    /// Returns the line of a record, from 1. `byte` is the position where the csv crate starts the record. Line breaks
-    /// at this position are skipped, because they end the line before the record.
+    /// Returns the number of the line in which a record starts, from 1. `byte` is the record's start as the csv crate
+    /// states it, which may be a line break before the record.
     ///
-    /// The csv crate counts records and not lines, so blank lines and CRLF would shift its numbers.
+    /// The line numbers of the csv crate are not used, because blank lines and CRLF shift them.
     pub(crate) fn line(&mut self, byte: u64) -> u32 {
         let to = past_line_end(self.bytes, (byte as usize).min(self.bytes.len()));
         let passed = &self.bytes[self.at.min(to)..to];
@@ -39,7 +39,7 @@ pub(super) fn past_line_end(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The line of each row. Of rows on successive lines, only the first row and its line are stored.
+/// The line number of each row. Of rows on successive lines, only the first row and its line number are stored.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct RowLines(Vec<(usize, u32)>);
 
@@ -68,7 +68,7 @@ impl RowLines {
     }
 }
 
-/// Writes a CSV field. `show` writes the field's text to `cell`, a buffer that is reused between fields.
+/// Writes a CSV field. `show` writes the field's text to the buffer `cell`, which all fields share.
 pub(crate) fn write_cell(
     out: &mut csv::Writer<Vec<u8>>,
     cell: &mut String,
@@ -87,7 +87,8 @@ pub(crate) fn shown<T: std::fmt::Display>(to: &mut String, value: Option<T>) {
     }
 }
 
-/// Appends a cell to the text `to`, given by column and row. Appends nothing for `None` or a null cell.
+/// Appends the text of a cell to `to`. `cell` is the cell's column and row number. Appends nothing for `None` or a null
+/// cell.
 pub(crate) fn shown_cell(to: &mut String, cell: Option<(&Column, u32)>) {
     let Some((column, row)) = cell else { return };
     let row = row as usize;

@@ -141,8 +141,8 @@ impl<'k> HashedPart<'k> {
         }
     }
 
-    /// Adds the hash of the part's value to each row's hash. `hashes` are of a block of rows that starts at row
-    /// `first`. Does nothing for a part with the same value in all rows.
+    /// Adds the hash of this part's value to the hash of each row. `hashes` are the hashes of consecutive rows,
+    /// starting with row `first`. Does nothing for a part with the same value in all rows.
     pub(super) fn add_to(&self, hashes: &mut [u64], first: usize) {
         let rows = first..first + hashes.len();
         match self.values {

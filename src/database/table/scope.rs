@@ -10,8 +10,9 @@ use crate::database::sidecar::Meta;
 use crate::specs::system::System;
 use crate::specs::{Lookups, TableSpec};
 
-/// The names that formulas on a table can read: the columns, `system`, the table's place (`place_system` …), facts
-/// about the system by dotted name (`gpu.sm_version` …), and the sidecar's fields as `sidecar.…`.
+/// Provides the values of names in formulas on a table. The names are: the table's columns; `system`, `place_system`,
+/// `place_backend` and `place_version`; facts about the system, such as `gpu.sm_version`; fields of the sidecar, as
+/// `sidecar.…`.
 pub struct TableScope<'a> {
     /// The table that formulas read.
     pub table: &'a Table,
@@ -23,7 +24,7 @@ pub struct TableScope<'a> {
     pub system: Option<&'a System>,
     /// The sidecar of the table's directory; `None` if it is missing or cannot be read.
     pub sidecar: Option<&'a Meta>,
-    /// The numbers that formulas look up by a text.
+    /// Numbers that formulas look up by a name, such as the bytes per element of a dtype.
     pub lookups: &'a Lookups,
     /// The range of rows that formulas read.
     range: Range<usize>,
@@ -49,8 +50,8 @@ impl<'a> TableScope<'a> {
         Self { range: self.range.clone(), record: Some(record), ..*self }
     }
 
-    /// Returns a lower limit of each row's latency in ms: the longest of the bounds that the table's spec states. 0 if
-    /// no bound of the row is positive.
+    /// Returns the shortest possible latency of each row in ms: the largest of the lower bounds in the table's spec. 0
+    /// if no bound is positive.
     ///
     /// # Errors
     ///

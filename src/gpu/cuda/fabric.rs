@@ -80,8 +80,8 @@ impl Fabric {
         !self.broken.load(Ordering::SeqCst)
     }
 
-    /// Measures a collective operation on all GPUs of the fabric. The size `count` of `work` is the number of elements
-    /// of the message.
+    /// Measures a collective operation on all GPUs of the fabric. The message has as many elements as the size `count`
+    /// in `work` states.
     pub(crate) fn measure(&self, collective: Collective, work: &Work) -> CudaResult<Answer> {
         let memories: Vec<Memory> = self.ranks.iter().map(|r| Memory::new(&r.stream)).collect();
         let mut buffers = Vec::new();

@@ -51,8 +51,8 @@ pub struct Cuda {
     fabrics: BTreeMap<usize, Fabric>,
 }
 
-/// Launches work on CUDA's default stream when the GPU is opened, as PyTorch does. Afterwards, each short kernel takes
-/// about 0.15 µs longer (measured on an H200), as it does in the collectors.
+/// Launches work on CUDA's default stream, as PyTorch does. Each later short kernel takes about 0.15 µs longer because
+/// of this (measured on an H200), as in the collectors, which use PyTorch.
 fn use_default_stream(stream: &Arc<CudaStream>) -> Result<(), CudaError> {
     let memory = Memory::new(stream);
     let bytes = 1 << 20;

@@ -55,7 +55,8 @@ impl CardMeter {
         found.map_err(|source| CudaError::Card { bus: self.bus.clone(), source })
     }
 
-    /// Adds driver versions and GPU settings to `about`. Also adds a reason if other processes keep the GPU busy.
+    /// Adds driver versions and GPU settings to `about`. If other processes keep the GPU busy, also adds a sentence
+    /// that states this.
     pub(crate) fn describe(&self, about: &mut About) {
         if let Ok(version) = self.nvml.sys_driver_version() {
             about.versions.insert("driver".into(), version);

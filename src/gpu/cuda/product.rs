@@ -19,7 +19,7 @@ pub(crate) struct PreparedProduct<'a> {
     inputs: Vec<Tensor<'a>>,
     outputs: Vec<Tensor<'a>>,
     call: Launch<'a>,
-    /// The CUDA graph of one timed unit, which is one call per copy of the weights. `None` if the work requests plain
+    /// The captured CUDA graph, which contains one call per copy of the weights. `None` if the work requests plain
     /// launches.
     graph: Option<CudaGraph>,
 }
@@ -69,7 +69,7 @@ impl<'a> PreparedProduct<'a> {
         graph?.ok_or(CudaError::EmptyGraph)
     }
 
-    /// Enqueues one timed unit, which is one call per copy of the weights. Uses the CUDA graph if there is one.
+    /// Enqueues one call per copy of the weights. Uses the CUDA graph if there is one.
     pub(crate) fn run(&self) -> CudaResult<()> {
         match &self.graph {
             Some(graph) => Ok(graph.launch()?),

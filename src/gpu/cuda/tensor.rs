@@ -15,9 +15,9 @@ use crate::gpu::work::{Dtype, Fill};
 /// so that the rows of a tensor differ.
 const DRAWN: usize = 4_194_301;
 
-/// Sizes in bytes in PyTorch's caching allocator, which [`Memory`] imitates. Tensors start at multiples of [`ALIGNED`].
-/// Tensors of up to [`SMALL`] share blocks of [`SMALL_BLOCK`], and tensors below [`LARGE`] share blocks of
-/// [`MIDDLE_BLOCK`]. A larger tensor has its own block.
+/// The alignment of tensors in bytes. This and the next four constants are sizes of PyTorch's caching allocator, which
+/// [`Memory`] imitates. Tensors of up to [`SMALL`] bytes share blocks of [`SMALL_BLOCK`], and tensors below [`LARGE`]
+/// share blocks of [`MIDDLE_BLOCK`]. A larger tensor has its own block.
 const ALIGNED: usize = 512;
 const SMALL: usize = 1 << 20;
 const SMALL_BLOCK: usize = 2 << 20;
@@ -160,7 +160,7 @@ fn values(dtype: Dtype, fill: Fill) -> &'static [u8] {
     &both[usize::from(dtype == Dtype::Fp8)]
 }
 
-/// Calls `value` [`DRAWN`] times. Returns the bytes of the values in bfloat16, then in float8.
+/// Generates [`DRAWN`] values by calling `value`. Returns the values as bytes, first in bfloat16, then in float8.
 fn in_both_types(mut value: impl FnMut() -> f32) -> [Vec<u8>; 2] {
     let mut wide = Vec::with_capacity(2 * DRAWN);
     let mut small = Vec::with_capacity(DRAWN);

@@ -16,8 +16,8 @@ use super::tensor::Memory;
 use crate::gpu::device::{Answer, SAMPLES};
 use crate::gpu::work::Work;
 
-/// The maximum duration of the timed part of a sample, in ms. If a kernel is too long for this, fewer runs are timed
-/// than requested.
+/// The maximum time in ms that the timed runs of one sample take together. If a kernel is too slow for this, fewer runs
+/// are timed than requested.
 const LONGEST_MS: f64 = 1000.0;
 
 /// The number of samples per point if the GPU must rest before each sample. A sample with a rest takes a quarter of a
@@ -30,9 +30,9 @@ const RETAKES: u32 = 3;
 const POWER_FOR: Duration = Duration::from_secs(1);
 const POWER_EVERY_MS: f64 = 100.0;
 
-/// Measures a matrix product, and its power if `power` is true. The samples use copies of the operands at different
-/// addresses, one copy per memory of `places`. The reason: the addresses change the time of a short product by up to 10
-/// %.
+/// Measures a matrix product, and also its power if `power` is true. Each memory in `places` holds a copy of the
+/// operands, and the samples use the copies in turn: the addresses of the operands change the time of a short product
+/// by up to 10 %.
 pub(crate) fn measure<'a>(
     stream: &'a Arc<CudaStream>,
     places: &'a [Memory],

@@ -41,8 +41,8 @@ impl Cells {
         self.texts.retain(|_| row.next().is_some_and(|row: usize| keep[row]));
     }
 
-    /// Returns the rows whose cell is not of the type `wanted`; empty unless most cells of the column are of this type.
-    /// A cell of another type makes the decoder read the whole `column` as text.
+    /// Returns the rows whose cell has another type than the spec states. Returns no rows if at least half of the cells
+    /// have another type, because then the whole column counts as wrong. `column` is the decoded column.
     pub(crate) fn strays(&self, column: &Column) -> Vec<usize> {
         let fits: fn(&str) -> bool = match self.wanted {
             None | Some(ColumnKind::Text) => return Vec::new(),

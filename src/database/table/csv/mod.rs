@@ -125,8 +125,8 @@ impl Rows {
         }
     }
 
-    /// Converts the rows to a table. If most cells of a column have the type that the spec states, the column keeps
-    /// this type, and rows with a cell of another type in this column are left out as damaged.
+    /// Converts the rows to a table. If most cells of a column have the type that the spec states, the rows with
+    /// another type in this column are left out as damaged.
     fn table(mut self, names: Vec<String>) -> Table {
         let mut columns: Vec<Column> = self.columns.iter().map(Cells::column).collect();
         let mut strays: BTreeMap<usize, String> = BTreeMap::new();

@@ -36,8 +36,8 @@ pub(super) fn check(encoded: &str) -> Result<(), FileError> {
     }
 }
 
-/// The numbers of fields and bytes that an Arrow schema may still contain while it is checked. The schema is refused if
-/// one of the numbers is exceeded.
+/// The limits on an Arrow schema while it is checked: how many more fields and bytes it may contain. A schema with more
+/// is refused.
 struct SchemaBudget {
     fields: usize,
     bytes: usize,

@@ -17,8 +17,8 @@ pub(crate) struct ChunkGroup {
 pub(crate) struct Chunk {
     /// The position of the pages in the file.
     pub(super) range: Range<usize>,
-    /// The position in the file at which the first data page starts, as the footer states it. `None` if the footer
-    /// states no dictionary page before the data pages.
+    /// The position of the first data page in the file, as the footer states it. `None` if the column has no dictionary
+    /// page or no data page.
     pub(super) first_data: Option<usize>,
     /// The number of values that the footer states.
     pub(super) values: usize,

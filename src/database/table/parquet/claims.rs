@@ -16,8 +16,8 @@ use super::walk::{PageWalk, size};
 use super::{Chunk, ChunkGroup, ColumnError, ColumnResult, FileError};
 use crate::database::limits::MOST_FOOTER;
 
-/// The fields of a column's metadata that every copy of the metadata must repeat unchanged. Some writers store copies
-/// outside of the footer.
+/// The fields by which a copy of a column's metadata is compared with the metadata in the footer. Some writers store
+/// such copies outside of the footer.
 type MetadataFacts<'a> = (i32, i32, &'a [String], [i64; 4], [Option<i64>; 2]);
 
 /// Refuses a file in which two stated ranges of bytes (pages, indexes or filters) overlap, or in which bytes before the
@@ -56,8 +56,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Returns the positions of a column's offset index, column index and bloom filter, in this order; `None` for one that
-/// the file does not have.
+/// Returns the positions of a column's offset index, column index and bloom filter, which are stored apart from its
+/// pages. A position is `None` if the file does not have this part.
 fn beside(
     bytes: &[u8],
     stated: &ColumnChunk,
@@ -126,7 +126,8 @@ fn bloom(
     within(start, length, end)
 }
 
-/// Returns true if the bytes are a sequence of copies of the footer's metadata of columns.
+/// Returns true if the bytes consist only of copies of columns' metadata. `known` is the metadata of all columns in the
+/// footer.
 fn are_copies(mut bytes: &[u8], known: &BTreeSet<MetadataFacts<'_>>) -> bool {
     while !bytes.is_empty() {
         let rest = after_metadata(bytes, known).or_else(|| after_chunk(bytes, known));
@@ -136,8 +137,8 @@ fn are_copies(mut bytes: &[u8], known: &BTreeSet<MetadataFacts<'_>>) -> bool {
     true
 }
 
-/// Returns the bytes after a copy of a column's metadata, as polars writes it; `None` if `bytes` do not start with
-/// such a copy.
+/// If `bytes` start with a copy of a column's metadata, as polars writes it, returns the bytes after the copy;
+/// otherwise `None`.
 fn after_metadata<'a>(
     mut bytes: &'a [u8],
     known: &BTreeSet<MetadataFacts<'_>>,
@@ -147,8 +148,8 @@ fn after_metadata<'a>(
     known.contains(&facts(&copy)).then_some(bytes)
 }
 
-/// Returns the bytes after a copy of a column's metadata inside of a `ColumnChunk`, as parquet-cpp wrote it; `None` if
-/// `bytes` do not start with such a copy.
+/// If `bytes` start with a `ColumnChunk` that contains a copy of a column's metadata, as parquet-cpp wrote it, returns
+/// the bytes after the chunk; otherwise `None`.
 fn after_chunk<'a>(mut bytes: &'a [u8], known: &BTreeSet<MetadataFacts<'_>>) -> Option<&'a [u8]> {
     let mut protocol = TCompactInputProtocol::new(&mut bytes, MOST_FOOTER);
     let copy = ColumnChunk::read_from_in_protocol(&mut protocol).ok()?.meta_data?;

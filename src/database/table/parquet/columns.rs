@@ -58,7 +58,7 @@ pub(super) fn read(
     cells(&dtype, arrays)
 }
 
-/// Reads a column of 64-bit integers as codes, which needs only the dictionary indices. `None` if a value is null or is
+/// Reads a column of 64-bit integers as dictionary indices, without decoding each cell. `None` if a value is null or is
 /// stored without a dictionary.
 fn indexed(groups: &[Pages]) -> ColumnResult<Option<CodedColumn>> {
     let Some(dictionaries) = groups.iter().map(Pages::dictionary).collect::<Option<Vec<_>>>()

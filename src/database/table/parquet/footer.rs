@@ -111,7 +111,8 @@ impl SchemaLeaf<'_> {
     }
 }
 
-/// Returns the leaves of a schema. Its elements are in depth-first order, parents before children.
+/// Returns the leaves of a Parquet schema. `schema` lists the elements of the tree depth-first, parents before
+/// children.
 fn leaves(schema: &[SchemaElement]) -> Result<Vec<SchemaLeaf<'_>>, FileError> {
     if schema.len() > MOST_COLUMNS {
         return Err(FileError::Columns);
@@ -160,11 +161,10 @@ fn chunk(chunk: &ColumnChunk, leaf: &SchemaLeaf<'_>, end: usize) -> ColumnResult
     Ok(Chunk { range, first_data, values, codec: codec::of_number(meta.codec.0)? })
 }
 
-/// Returns the position of a column's pages, and the start of its first data page if a dictionary precedes
-/// it.
+/// Returns the position of a column's pages, and the start of its first data page if a dictionary page precedes it.
 ///
-/// Some readers start at the stated dictionary, others at whichever part comes first. Therefore, a dictionary
-/// that is not before the data is refused.
+/// A dictionary page after the first data page is refused, because readers differ in where they start to read such a
+/// column.
 fn range(meta: &ColumnMetaData, end: usize) -> ColumnResult<(Range<usize>, Option<usize>)> {
     let position = |at: i64| usize::try_from(at).ok();
     let data = position(meta.data_page_offset).ok_or(ColumnError::BeyondFile)?;
@@ -187,8 +187,8 @@ fn range(meta: &ColumnMetaData, end: usize) -> ColumnResult<(Range<usize>, Optio
     Ok((start..stop, first_data))
 }
 
-/// Returns the schema in the form that the decoder needs. For this, writes a footer that contains only the schema, and
-/// reads the footer again.
+/// Converts the schema to the type that the decoder needs: encodes a footer with only this schema, and lets the
+/// decoder's library decode this footer.
 fn schema(schema: Vec<SchemaElement>, arrow: Option<String>) -> Result<FileMetadata, FileError> {
     let pair = arrow.map(|value| KeyValue { key: ARROW_SCHEMA.to_owned(), value: Some(value) });
     let footer = FileMetaData {

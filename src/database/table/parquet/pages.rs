@@ -106,7 +106,7 @@ impl<'a> BoundedPages<'a> {
         Ok(pages)
     }
 
-    /// Walks the pages of a column that is not decoded.
+    /// Checks the pages of a column without decoding them.
     ///
     /// # Errors
     ///
@@ -147,7 +147,8 @@ impl ColumnPages<'_> {
         self.pages.dictionary.as_ref().map(|(_, entries)| *entries)
     }
 
-    /// Returns true if the column may contain nulls. Its pages then store a level for each value, which marks nulls.
+    /// Returns true if the column may contain nulls. Each page of such a column stores which of its values are null, as
+    /// definition levels.
     fn nullable(&self) -> bool {
         self.leaf.max_def_level > 0
     }
@@ -184,7 +185,7 @@ impl ColumnPages<'_> {
         Ok(())
     }
 
-    /// Reads a data page of version 1, whose levels are compressed with its values.
+    /// Reads a data page of version 1, in which the definition levels are compressed together with the values.
     fn data(&mut self, page: &RawPage, codec: Codec, with: &mut Decompressor) -> ColumnResult<()> {
         let Some(header) = &page.header.data_page_header else { return Err(ColumnError::Header) };
         let count = size(header.num_values)?;
@@ -218,7 +219,7 @@ impl ColumnPages<'_> {
         self.count(count, header.encoding, bytes, present)
     }
 
-    /// Reads a data page of version 2, whose uncompressed levels precede its values.
+    /// Reads a data page of version 2, in which uncompressed definition levels precede the values.
     fn data_v2(
         &mut self,
         page: &RawPage,
@@ -281,8 +282,8 @@ impl ColumnPages<'_> {
         Ok(())
     }
 
-    /// Appends a page to `Pages::bytes`: writes the header, and returns the space for a body of `length` bytes.
-    /// `claims` sets further fields of the header.
+    /// Appends a page with a header to `Pages::bytes`. Returns the page's body of `length` bytes, which the caller
+    /// fills. `claims` sets further fields of the header.
     fn push(
         &mut self,
         length: usize,

@@ -7,8 +7,8 @@ use super::runs::take;
 use super::{Chunk, ColumnError, ColumnResult};
 use crate::database::limits::LONGEST_TEXT;
 
-/// The maximum total size of the texts in a page's header, in bytes. Two fields of a header contain the page's smallest
-/// text, and two its largest text.
+/// The maximum size in bytes of all texts in a page's header. A header contains the smallest and the largest text of
+/// the page, each in two fields.
 const LONGEST_HEADER: usize = 4 * LONGEST_TEXT + 4096;
 
 /// A page of a column chunk in the file.
