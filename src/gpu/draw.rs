@@ -12,8 +12,8 @@ use crate::gpu::device::{Device, Point};
 use crate::gpu::points::MeasurablePoints;
 use crate::specs::{Noise, NoiseBand};
 
-/// The minimum number of groups to draw rows from, if one call measures a whole group of rows. The number is small,
-/// because a call takes minutes.
+/// The minimum number of groups from which rows are drawn. A group contains the rows that one call measures together.
+/// The number is small, because a call takes minutes.
 const GROUPS: usize = 3;
 
 /// The settings of a random draw of points from a table.
@@ -29,7 +29,7 @@ pub(crate) struct DrawRules<'a> {
     pub dtypes: Option<&'a BTreeSet<String>>,
 }
 
-/// The numbers of rows at each step of a random draw: selected, left out, drawn from and replaced.
+/// Counts of a table's rows in a random draw, such as the number of rows from which the points were drawn.
 #[derive(Debug, Clone)]
 pub struct DrawCounts {
     /// Seed of the random draw.
@@ -58,12 +58,13 @@ pub struct DrawCounts {
 /// Points drawn from a table, not yet measured.
 pub(crate) struct Drawn {
     pub file: TableFile,
-    /// The numbers of rows at each step of the random draw.
+    /// Counts of the table's rows, such as the number of rows from which the points were drawn.
     pub counts: DrawCounts,
-    /// True if the points' measured times can be compared with the recorded ones, so that the table can be judged.
-    /// False if all points are proxies.
+    /// True if the table can be judged by these points. False if no point's time can be compared with the recorded
+    /// time, for example because the device runs another kernel.
     pub is_judged: bool,
-    /// The points in the order of measurement, each with the noise band of its latency.
+    /// The points in the order of measurement, each with its noise band: percentiles of the ratio between two
+    /// measurements of the same point. The band is `None` if unknown.
     pub points: Vec<(Point, Option<NoiseBand>)>,
 }
 
@@ -118,7 +119,8 @@ pub(crate) fn draw(
     Drawn { file: file.clone(), counts, is_judged, points }
 }
 
-/// If one call measures a whole group of rows, returns the rows of a few random groups. Otherwise returns all rows.
+/// Reduces `rows` to the rows of a few random groups. A group contains the rows that one call measures together. If
+/// each call measures only one row, returns all rows.
 fn grouped(points: &MeasurablePoints<'_>, rows: &[usize], rules: DrawRules<'_>) -> Vec<usize> {
     if rows.first().is_none_or(|row| points.group(*row).is_none()) {
         return rows.to_vec();

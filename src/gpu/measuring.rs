@@ -38,7 +38,8 @@ pub(crate) struct MeasuringRun<'a> {
     pub finishing: Finishing,
     /// The file to which the device's replies are logged; `None` if nothing is logged.
     pub replies: Option<File>,
-    /// The error by which the device failed; `None` if it works. After this error, nothing more is measured.
+    /// The error with which the device failed; `None` while the device works. After this error, nothing more is
+    /// measured.
     pub failed: Option<Error>,
     /// The reasons why the table's latest points could not be measured. All of them are equal: a success or a different
     /// reason clears the list.
@@ -47,8 +48,9 @@ pub(crate) struct MeasuringRun<'a> {
     pub fastest: f64,
 }
 
-/// Appends the reason of a failed answer to `failures`, which lists successive failures with the same reason. A success
-/// or a different reason clears the list first. Once the table is given up, the list stays as it is.
+/// Updates `failures`, the list of successive failures for the same reason, with a new answer. A success clears the
+/// list, and a failure for another reason replaces it. Once the list is so long that the table is given up, it stays as
+/// it is.
 fn add_failure(failures: &mut Vec<Reason>, answer: &Result<Answer, Reason>) {
     if cause(failures).is_none() {
         failures.retain(|why| answer.as_ref().err() == Some(why));
@@ -96,14 +98,15 @@ impl MeasuringRun<'_> {
 /// are measured.
 const SLOW: f64 = 2.0;
 
-/// Returns true if the control point with this index is to be measured. If the table's fastest call takes longer than
-/// [`SLOW`], the number of control points is limited to a quarter of the table's `asked` points, but at least 2.
+/// Returns true if the control point with this index is to be measured. `fastest` is the duration of the table's
+/// fastest call in seconds. If it is above [`SLOW`], the number of control points is limited to a quarter of `asked`,
+/// the table's number of drawn points, but at least 2.
 fn is_affordable(index: usize, asked: usize, fastest: f64) -> bool {
     index < (asked / 4).max(2) || fastest <= SLOW
 }
 
-/// The time in ms that one sample of a control point may take. The number of timed runs per sample is reduced
-/// accordingly, but not below 6.
+/// The intended maximum duration in ms of one sample of a control point. The number of timed runs per sample is reduced
+/// to meet it, but not below 6.
 const CONTROL_MS: f64 = 100.0;
 
 /// The measured points of a table, not yet judged.
@@ -242,8 +245,8 @@ fn host_ms(point: &Point, about: &About) -> f64 {
     launches.zip(about.launch_us).map_or(0.0, |(count, us)| f64::from(count) * us / 1e3)
 }
 
-/// Chooses at most [`CONTROLS`] of the drawn points as control points, with latencies from short to long. The longest
-/// latencies are left out. Points that one call measures together with others are left out, too.
+/// Chooses at most [`CONTROLS`] of the drawn points as control points, spread from short to long latencies. Leaves out
+/// the longest latencies, and points that share one call with other points.
 fn controls(points: &[(Point, Option<NoiseBand>)]) -> Vec<Point> {
     let single = |p: &&Point| p.call.as_ref().is_none_or(|call| call.group.is_none());
     let mut by_latency: Vec<&Point> = points.iter().map(|(p, _)| p).filter(single).collect();

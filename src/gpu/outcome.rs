@@ -59,8 +59,8 @@ pub struct Sample {
     pub verdict: Verdict,
     /// Errors and warnings that the runner wrote while the table was measured.
     pub complaints: Complaints,
-    /// A sentence that states whether the table's collector changed since it measured the table. `None` if the table
-    /// did not fail or was not measured with a collector.
+    /// A sentence that states whether the collector changed since the table was recorded. `None` if the table did not
+    /// fail, or if no collector was used for the new measurement.
     pub origin: Option<String>,
 }
 

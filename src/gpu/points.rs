@@ -67,8 +67,8 @@ impl Methods {
     }
 }
 
-/// The selected rows of a table, with the recipes or calls that measure them. Of a recorded table, only rows that the
-/// loader serves are selected.
+/// The selected rows of a table, with the recipes or calls that measure them. The table is a recorded table or a grid
+/// of planned points. In a recorded table, only rows that the loader serves are selected.
 pub(crate) struct MeasurablePoints<'a> {
     path: &'a str,
     table: &'a Table,

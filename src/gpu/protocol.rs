@@ -44,7 +44,7 @@ pub(crate) struct PointRequest<'a> {
     pub samples: u32,
     /// True if the mean power over one second is requested.
     pub power: bool,
-    /// What to measure, as the recipe of the row states; null if no recipe matches the row. If null, the runner derives
+    /// What to measure, according to the row's recipe. Null if no recipe matches the row; the runner then determines
     /// from the key what to measure.
     pub work: Option<&'a Work>,
     /// The call of a collector's function that measures the row; absent without `--runner collectors`.

@@ -24,10 +24,10 @@ pub(crate) struct Recipes {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Margins {
-    /// Between two measurements of the same whole table, the absolute median log ratio is at most this value in 95 % of
-    /// cases. Control points that change by more have drifted.
+    /// The 95th percentile of the absolute median log ratio between two measurements of the same whole table. If the
+    /// control points' times change by more than this log ratio during a run, the device has drifted.
     pub bias: f64,
-    /// The part of `bias` that comes from differences between GPUs of one model, as a log ratio.
+    /// The contribution to `bias` of differences between GPUs of the same model, as a log ratio.
     pub card: f64,
     /// The maximum offset of a GPU, as a share: 0.03 is 3 %. On a GPU with a larger offset, no table is judged.
     pub card_most: f64,
@@ -39,7 +39,7 @@ pub struct Margins {
     /// Percentiles that replace `elsewhere` for single tables, by file stem.
     #[serde(default)]
     pub elsewhere_in: BTreeMap<String, RatioPercentiles>,
-    /// The error of a table that its sample must rule out, as a share: 0.05 is 5 %. Otherwise the table does not pass.
+    /// A table passes only if its sample rules out an error larger than this share, such as 0.05 for 5 %.
     pub excludes: f64,
     /// The confidence of two-sided intervals, such as 0.9 for 90 %.
     pub confidence: f64,
@@ -53,9 +53,9 @@ pub struct Margins {
     /// The maximum share of a table's rows in slices without a measured point. With a larger share, the table does not
     /// pass.
     pub unmeasured: f64,
-    /// Two limits within which the differences between measured and recorded times count as constant. A relative range
-    /// is an interquartile range divided by the absolute median. The first limit is the maximum relative range of the
-    /// differences. The second limit is the maximum ratio of this relative range to that of the log ratios.
+    /// Two limits for the differences between measured and recorded times to count as constant. Both limit the relative
+    /// range of the differences: their interquartile range divided by their absolute median. The first limit is a fixed
+    /// value. The second limit is multiplied by the relative range of the log ratios of measured to recorded time.
     pub constant: [f64; 2],
 }
 
@@ -111,8 +111,7 @@ pub(crate) struct Recipe {
     /// True if the timed unit was captured in a CUDA graph.
     #[serde(default)]
     pub cuda_graph: bool,
-    /// True if the GPU rested before every sample, so that its clocks were not reduced. Collectors do not wait between
-    /// samples.
+    /// True if the GPU rested before every sample, so that its clocks were not reduced.
     #[serde(default)]
     pub rested: bool,
     /// Number of untimed warm-up runs of the unit. The unit consists of `copies` calls.

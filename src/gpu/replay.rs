@@ -40,7 +40,7 @@ pub(crate) struct Replied {
     table: String,
     row: u64,
     key: BTreeMap<String, Value>,
-    /// The kernel of the row, if the log states it in a field of its own and not in the key.
+    /// The row's kernel, if the log states it outside of the key. It is moved to `key` when the log is read.
     kernel_source: Option<Value>,
     /// True if the point is a control point, which is measured several times to find drift.
     #[serde(default)]
@@ -150,8 +150,8 @@ impl Replay {
         self.replies.iter().filter(is_own).collect()
     }
 
-    /// Finds the rows of a table that the log has a reply for. Maps the row number to the reply's index in the result
-    /// of [`Self::of`].
+    /// Finds the rows of a table for which the log has a reply. Maps each row number to the index of its reply in the
+    /// list that [`Self::of`] returns.
     pub(crate) fn rows(
         &self,
         file: &TableFile,

@@ -57,7 +57,8 @@ pub struct RerunOperation {
     /// Shell commands that measure the points with a collector. Empty if no collector for the table is known.
     #[serde(default)]
     pub collect: Vec<String>,
-    /// The sweep that the commands measure instead of single points. Absent if the commands can select the points.
+    /// The whole sweep of the table, which the commands measure if they cannot select single points. Absent if they
+    /// can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<RerunSweep>,
     /// The points to measure again.
@@ -128,7 +129,7 @@ impl RerunList {
     ///
     /// # Errors
     ///
-    /// If the text is not a rerun list, or its points are not rows of a table.
+    /// If the text is not a rerun list, or if its points do not form a table, for example because their columns differ.
     pub fn parse(text: &str) -> Result<Self, Reason> {
         let list: Self = crate::base::yaml::parse(text)?;
         if list.schema != SCHEMA {
@@ -172,7 +173,7 @@ impl RerunOperation {
         }
     }
 
-    /// Returns the key hashes of the points, computed as for the rows of the table.
+    /// Returns the hashes of the points' keys. A row of the table with the same key has the same hash.
     ///
     /// # Errors
     ///
@@ -212,8 +213,8 @@ impl RerunOperation {
     }
 }
 
-/// Returns true if rerun lists contain the column. They do not contain measurements, and no columns that the device
-/// reports.
+/// Returns true if rerun lists contain the column. Rerun lists omit measurements, and the columns `version` and
+/// `device`, whose values the device reports.
 pub(crate) fn is_listed(column: &str) -> bool {
     !SAID_BY_THE_DEVICE.contains(&column) && crate::specs::measured_unit(column).is_none()
 }

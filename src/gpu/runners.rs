@@ -55,11 +55,12 @@ pub(crate) struct Runner {
     /// Formulas of environment variables for the call, by the variable's name.
     #[serde(default)]
     pub env: BTreeMap<String, Expr>,
-    /// Name of the file to which the function writes its results; `None` means the table's name.
+    /// Name of the file to which the function writes its results; `None` means the table's file stem with the extension
+    /// `.txt`.
     #[serde(default)]
     pub file: Option<String>,
-    /// Names of columns. If rows agree in these columns, one call measures them together. Empty if a call measures one
-    /// row.
+    /// Names of columns. One call measures all rows that have equal values in these columns. Empty if each call
+    /// measures only one row.
     #[serde(default)]
     pub group: Vec<String>,
     /// Formula of the number of processes that call the function together, each on its own GPU; `None` means one
@@ -110,12 +111,12 @@ pub(crate) enum Form {
         #[serde(rename = "type")]
         name: Expr,
     },
-    /// An argument that is taken from one of the collector's cases, which are tuples of arguments. The call's other
-    /// arguments determine the case.
+    /// An argument that is taken from one of the cases that the collector lists. A case is a tuple of arguments. The
+    /// chosen case agrees with the call's other arguments.
     Case {
         /// Index of the argument within the case.
         case: usize,
-        /// Formula of the argument's preferred value. If several cases agree in the call's other arguments, the case
+        /// Formula of the argument's preferred value. If several cases agree with the call's other arguments, a case
         /// with the preferred value is used.
         #[serde(default)]
         like: Option<Expr>,
@@ -123,7 +124,8 @@ pub(crate) enum Form {
 }
 
 impl Argument {
-    /// Returns the argument's formula; `None` for an argument that is taken from a case without a preferred value.
+    /// Returns the argument's formula. For an argument that is taken from a collector's case, returns the formula of
+    /// the preferred value, or `None` if no value is preferred.
     pub(crate) fn formula(&self) -> Option<&Expr> {
         match self {
             Self::Value(value) => Some(value),

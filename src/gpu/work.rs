@@ -57,7 +57,7 @@ impl Work {
         sizes.iter().fold(1, |all: u64, name| all.saturating_mul(self.size(name)))
     }
 
-    /// Returns the number of input tensors in memory. There are as many output tensors.
+    /// Returns the number of input tensors in memory, which is also the number of output tensors.
     pub(crate) fn inputs_held(&self) -> u64 {
         if self.inputs == Inputs::Own { self.copies } else { 1 }
     }

@@ -75,8 +75,8 @@ fn literal(text: &str) -> String {
     out
 }
 
-/// Renders the files of a rule's example. Of long files, shows the first lines and the marked lines, which show the
-/// finding.
+/// Renders the files of a rule's example. A long file is shortened to its first lines and the lines with the finding,
+/// which are marked by an arrow.
 fn shortened(example: &ExampleTree) -> String {
     let (mut out, mut after) = (finding_line(example), "");
     if let Some(base) = &example.base {
@@ -155,8 +155,8 @@ fn files(example: &ExampleTree) -> String {
     indent(&out, "  ")
 }
 
-/// Renders each file: a line with its path, then its contents. `when`, such as `before: `, is written before the path.
-/// Marked lines begin with an arrow and are always shown. Other lines are shown only if they are among the file's first
+/// Renders each file: a line with its path, then the file's first `most` lines. `when`, such as `before: `, is written
+/// before the path. Lines for which `is_marked` returns true begin with an arrow. They are also shown after the first
 /// `most` lines.
 fn contents(
     files: &BTreeMap<String, String>,

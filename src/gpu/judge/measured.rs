@@ -111,8 +111,9 @@ impl Measured {
         matches!(self.verdict(), PointVerdict::Within | PointVerdict::Beyond)
     }
 
-    /// Computes the median log ratio of the judged points, with its error and limits. `among` is the standard deviation
-    /// by which this median varies from one measurement of the table to the next.
+    /// Computes the median of the judged points' log ratios of measured to recorded time, with its standard deviation
+    /// and the limits for judging it. `among` is the standard deviation of this median between repeated measurements of
+    /// the table.
     pub(super) fn middle(points: &[impl Borrow<Self>], among: f64, limits: &Margins) -> Middle {
         let points = points.iter().map(Borrow::borrow);
         let judged: Vec<&Self> = points.filter(|point| point.is_judged()).collect();
@@ -126,8 +127,8 @@ impl Measured {
         self.ratio().map(|r| (r - 1.0).abs() <= 0.02)
     }
 
-    /// Returns true if the point's samples are unsteady: the slowest and the fastest differ by a larger factor than 95
-    /// % of repeated measurements do.
+    /// Returns true if the point's samples are unsteady: the ratio of the slowest to the fastest sample exceeds the
+    /// 95th percentile of the ratio between two measurements of the same point.
     pub(super) fn is_unsteady(&self) -> bool {
         let samples = self.answer.as_ref().map(|a| extremes(&a.samples_ms));
         matches!((samples, &self.band), (Ok((low, high)), Some(band)) if high / low > band.p95)

@@ -3,14 +3,15 @@
 use crate::base::stats::{Interval, median, median_error, middle_half, normal_within};
 use crate::gpu::recipe::Margins;
 
-/// The median log ratio of measured to recorded time over the points of a sample, with its error and limits.
+/// The median log ratio of measured to recorded time over the points of a sample, with its standard deviation and the
+/// limits for judging it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Middle {
     /// The median of the points' log ratios of measured to recorded time.
     pub bias: f64,
     /// Standard deviation of `bias`, the median log ratio.
     pub error: f64,
-    /// The maximum absolute value of `bias` of a table that does not fail.
+    /// Limit for the absolute value of `bias`. A table with a larger bias fails.
     pub allowed: f64,
     /// Upper confidence limit of the table's error, as an absolute log ratio: the sample rules out a larger error. NaN
     /// without points.
@@ -18,9 +19,9 @@ pub(crate) struct Middle {
 }
 
 impl Middle {
-    /// Computes the median of the points' log ratios, with its error and limits. The error follows from the
-    /// interquartile range of the log ratios, which counts as at least `least`. `among` is the standard deviation by
-    /// which the median varies from one measurement of the table to the next.
+    /// Computes the median of the points' log ratios, with its standard deviation and the limits for judging it. The
+    /// standard deviation is computed from the interquartile range of the log ratios, or from `least` if `least` is
+    /// larger. `among` is the standard deviation of the median between repeated measurements of the table.
     pub(crate) fn of(logs: &[f64], least: f64, among: f64, limits: &Margins) -> Self {
         let bias = median(logs);
         let error = match logs.len() {

@@ -60,7 +60,7 @@ pub struct Verdict {
     pub bias: f64,
     /// Confidence interval of `bias`; `None` without judged points.
     pub interval: Option<Interval>,
-    /// The maximum absolute value of `bias` of a table that does not fail.
+    /// Limit for the absolute value of `bias`. A table with a larger bias fails.
     pub allowed: f64,
     /// Upper confidence limit of the table's error, as an absolute log ratio: the sample rules out a larger error. NaN
     /// without points.
@@ -69,16 +69,17 @@ pub struct Verdict {
     pub beyond: usize,
     /// The probability that a correct table has at least `beyond` points outside the noise.
     pub tail: f64,
-    /// How many points are within 2 % of the recorded time, and how many would be expected.
+    /// The number of points whose measured time is within 2 % of the recorded time, and the expected share of such
+    /// points.
     pub near: Near,
-    /// Drift of the device during the run: the median log ratio of the control points' times in a later pass to their
-    /// times in the first pass. One value per later pass.
+    /// Drift of the device during the run: one value for each pass over the control points after the first pass. The
+    /// value is the median log ratio of the points' times in this pass to their times in the first pass.
     pub drift: Vec<f64>,
     /// The verdicts on single slices that have enough points.
     pub slices: Vec<SliceVerdict>,
 }
 
-/// How many points are within 2 % of the recorded time, and how many would be expected.
+/// The number of points whose measured time is within 2 % of the recorded time, and the expected share of such points.
 #[derive(Debug, Clone, Copy)]
 pub struct Near {
     /// Number of judged points within 2 % of the recorded time.
@@ -130,8 +131,8 @@ fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// Returns the drift of the device, one value per later pass: the median log ratio of the control points' times to
-/// their times in the first pass.
+/// Returns the drift of the device: one value for each pass over the control points after the first pass. The value is
+/// the median log ratio of the points' times in this pass to their times in the first pass.
 fn drift(controls: &[Vec<f64>]) -> Vec<f64> {
     let passes = controls.iter().map(Vec::len).min().unwrap_or(0);
     let moved = |pass: usize| {
@@ -171,8 +172,8 @@ pub(crate) fn control(
         .then(|| Measured::middle(&judged, collections(limits), limits))
 }
 
-/// Returns a sentence if the measured times of nearly all points differ from the recorded ones by the same number of
-/// µs; `None` otherwise.
+/// Returns a sentence if the difference between measured and recorded time is nearly the same number of µs in at least
+/// half of the points. Otherwise returns `None`.
 fn constant(judged: &[&Measured], limits: &Margins) -> Option<String> {
     let us = |p: &&Measured| Some((p.measured_ms()? - p.point.recorded_ms) * 1e3);
     let mut us: Vec<f64> = judged.iter().filter_map(us).collect();

@@ -5,15 +5,15 @@ use super::words::{against_recorded, size};
 use crate::base::stats::{median, normal_within};
 use crate::gpu::recipe::Margins;
 
-/// If at least this many control tables have a small bias, the GPU's offset is estimated from these tables. Otherwise,
-/// it is estimated from all control tables, of which there must be at least [`LEAST`].
+/// The minimum number of control tables with a small bias for estimating the GPU's offset from these tables alone. With
+/// fewer of them, the offset is estimated from all control tables, of which there must be at least [`LEAST`].
 const LEAST_RIGHT: usize = 2;
 const LEAST: usize = 3;
 
 /// The offset of a GPU: the log ratio of its times to the recorded times, as estimated from control tables.
 ///
-/// GPUs of one model differ little. Therefore, the estimate is closer to zero than the median of the control tables.
-/// The less precise this median is, the closer to zero the estimate is.
+/// GPUs of one model differ little, so a large observed offset is partly noise. Therefore, the estimate `log` is the
+/// observed `median` times a factor below 1. The less precise the median is, the smaller is the factor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offset {
     /// The median, over the control tables, of a table's median log ratio of measured to recorded time.
@@ -52,8 +52,8 @@ impl Offset {
         })
     }
 
-    /// Returns the standard deviation by which a table's median log ratio varies from one measurement of the table to
-    /// the next. It is smaller if the GPU's offset is known.
+    /// Returns the standard deviation of a table's median log ratio between repeated measurements of the table. If the
+    /// GPU's `offset` is known, the standard deviation is smaller.
     pub(crate) fn collections(offset: Option<&Self>, limits: &Margins) -> f64 {
         offset.map_or(collections(limits), |offset| offset.error.hypot(own(limits)))
     }
@@ -71,8 +71,8 @@ impl Offset {
     }
 }
 
-/// Returns the standard deviation by which a table's median log ratio varies from one measurement of the table to the
-/// next, on the same GPU.
+/// Returns the standard deviation of a table's median log ratio between repeated measurements of the table on the same
+/// GPU.
 fn own(limits: &Margins) -> f64 {
     let card = limits.card / normal_within(0.95);
     (collections(limits).powi(2) - card.powi(2)).max(0.0).sqrt()

@@ -22,12 +22,13 @@ pub struct Power {
 /// The share of simulated samples that must fail for a bias to count as detected.
 const FOUND: f64 = 0.9;
 
-/// The maximum number of simulated samples. Large samples are simulated fewer times: about [`DRAWN`] points in total.
+/// The maximum number of samples to simulate. If a sample has many points, fewer samples are simulated, so that all of
+/// them together have about [`DRAWN`] points.
 const DRAWS: usize = 2000;
 const DRAWN: usize = 1_000_000;
 
-/// Returns known points of the distribution of repeated measurements. In each pair, the second number is the share of
-/// repetitions whose absolute log ratio does not exceed the first.
+/// Returns points of the cumulative distribution of repeated measurements. Each point consists of an absolute log ratio
+/// and the share of repeated measurements that do not exceed it.
 fn known(band: &NoiseBand) -> [(f64, f64); 4] {
     [(0.0, 0.0), (band.p50.ln(), 0.5), (band.p95.ln(), 0.95), (band.p99.ln(), 0.99)]
 }
@@ -94,8 +95,8 @@ fn drawn(band: &NoiseBand, random: &mut Random) -> f64 {
     if random.below(2) == 0 { beside } else { -beside }
 }
 
-/// Returns the width of the interval, centred at log ratio 0, in which half of the points are expected; 0 without
-/// points.
+/// Returns the expected interquartile range of the points' log ratios, as follows from their noise bands. Returns 0
+/// without points.
 pub(crate) fn expected_middle_half(bands: &[&NoiseBand], limits: &Margins) -> f64 {
     let bands: Vec<NoiseBand> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
     let share = |limit: f64| bands.iter().map(|b| within(b, limit)).sum::<f64>();

@@ -45,9 +45,9 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// Prepares the program that measures with the collectors in `folder`: the user's `command`, or else the built-in
-    /// runner. The built-in runner imports Python modules from `folder`, but from nowhere else in the repository that
-    /// contains the folder `judged`.
+    /// Prepares the program that measures with the collectors in `folder`. This is the user's `command` if it is given,
+    /// otherwise the built-in runner. `judged` is a folder in the judged repository. From this repository, the built-in
+    /// runner imports only Python modules in `folder`.
     ///
     /// # Errors
     ///
@@ -110,8 +110,8 @@ fn tree(folder: &Path) -> PathBuf {
     top.map_or(folder, Path::to_owned)
 }
 
-/// Returns the folders of PYTHONPATH that are safe to import from. Relative folders are left out, and so are folders in
-/// the judged repository unless they belong to the collectors.
+/// Returns the folders of PYTHONPATH (`named`) from which the runner may import: absolute folders that are outside the
+/// judged repository (`tree`) or inside `collectors`. Reports every other folder with `tell`.
 fn modules(named: &OsStr, tree: &Path, collectors: &Path, tell: fn(&str)) -> Vec<PathBuf> {
     let mut kept = Vec::new();
     for entry in std::env::split_paths(named) {

@@ -29,7 +29,7 @@ pub(super) struct StandardError {
     shown: BTreeSet<String>,
     /// The last line that was not empty.
     last: String,
-    /// True if the last line belongs to a Python traceback that continues.
+    /// True while a Python traceback is being read: its first line has arrived, its last line has not.
     traced: bool,
 }
 
@@ -39,8 +39,8 @@ impl StandardError {
         lines.try_iter().flatten().for_each(|line| self.hear(&line, tell));
     }
 
-    /// Reads the remaining lines of a runner that has ended. Returns a text that quotes the last line, for the end of
-    /// an error message; empty if there is no line.
+    /// Reads the remaining lines of a runner that has ended. Returns a text that quotes the last line and is appended
+    /// to an error message. The text is empty if there is no line.
     pub(crate) fn last(&mut self, lines: &Receiver<io::Result<String>>, tell: fn(&str)) -> String {
         // A process that the runner started may keep its standard error open.
         while let Ok(line) = lines.recv_timeout(Duration::from_millis(300)) {

@@ -15,9 +15,9 @@ pub type Key = BTreeMap<String, Value>;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum LogLine {
-    /// A line that describes a run. The lines of the points that the run measured follow.
+    /// A line that describes a run. The lines after it contain the points that this run measured.
     Session {
-        /// The run that measured the points in the lines after this one.
+        /// The run that measured the points on the following lines.
         session: Session,
     },
     /// A measured point, or a point whose measurement failed.

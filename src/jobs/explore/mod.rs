@@ -164,13 +164,13 @@ fn filter(text: &str) -> Result<Expr> {
     })
 }
 
-/// Returns the table that the options select. Of several backends, the one with the largest table file is chosen. Of
-/// several versions, the one that queries read is chosen. If the options name versions, the newest of the named ones is
-/// chosen.
+/// Returns the table that the options select. Of each backend's versions, takes the newest one that the options name.
+/// If they name none, takes the version that queries read. Of several backends, takes the one with the largest table
+/// file.
 ///
 /// # Errors
 ///
-/// If no table is selected, or tables of several names or systems.
+/// If no table is selected, or if the selected tables have different names or systems.
 fn chosen<'a>(
     options: &ExploreOptions,
     data: &JudgedData<'a>,

@@ -75,9 +75,10 @@ struct CaseView<'a> {
     version: &'a PlannedVersion,
     /// The model's name.
     model: &'a str,
-    /// The quantisation of the model, as the planner chooses it for the changed tables.
+    /// The quantisation that the planner chooses for the model after the change.
     quant: &'a Quant,
-    /// The quantisation of the model, as the planner chose it before the change; absent if the choice is the same.
+    /// The quantisation that the planner chooses for the model before the change; absent if it is the same as after the
+    /// change.
     #[serde(skip_serializing_if = "Option::is_none")]
     quant_before: Option<&'a Quant>,
     /// Degrees of parallelism, such as the number of GPUs that share a layer.
@@ -111,11 +112,11 @@ struct StepView<'a> {
     power_before: Option<f64>,
     /// Share of `after_ms` that comes from operations with measured energy; null if `after_ms` is null.
     power_after: Option<f64>,
-    /// The error of the step's prediction after the change. If there is none, the error before the change; null if
-    /// there is no error at all.
+    /// The error of the step's prediction after the change. If only the prediction before the change failed, this is
+    /// its error. Null if neither failed.
     error: Option<String>,
-    /// The error of the step's prediction before the change. Given only if the prediction after the change is also an
-    /// error.
+    /// The error of the step's prediction before the change, if the predictions before and after the change both
+    /// failed; otherwise absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_before: Option<String>,
     /// Operations whose time changed or now comes from another source, largest change first.

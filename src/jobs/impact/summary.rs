@@ -81,16 +81,16 @@ pub(super) fn quant(case: &ImpactCase) -> String {
     format!("{}, cache {}, {attention}", name(&q.gemm), name(&q.kvcache))
 }
 
-/// The step whose time changed most, among all steps whose time changed for the same cause. `steps` is the number of
-/// these steps.
+/// Of all steps whose time changed for the same cause, the step that changed most. `steps` is the number of all steps
+/// with this cause.
 pub(super) struct MostChangedStep<'a> {
     pub case: &'a ImpactCase,
     pub point: &'a PointImpact,
     pub steps: usize,
 }
 
-/// Returns, for each cause of changed step times, the step that changed most. The cause of a step is that of the step's
-/// most changed operation.
+/// Returns the most changed step for each cause of changed step times. If several operations of a step changed, the
+/// cause is that of the operation with the largest change.
 pub(super) fn movers(impact: &Impact) -> Vec<MostChangedStep<'_>> {
     let mut causes: BTreeMap<(&[String], &str), MostChangedStep<'_>> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, point)| point.effect() == StepEffect::Moved) {

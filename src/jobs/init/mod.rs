@@ -84,8 +84,8 @@ pub struct InitResult {
     pub files: Vec<(String, InitOutcome)>,
     /// Number of findings in the baseline; `None` if no baseline was written.
     known: Option<usize>,
-    /// The YAML of the pre-commit hook that the user must add by hand. `None` unless the repository's hook
-    /// configuration exists and lacks this hook.
+    /// The YAML of the pre-commit hook, which the user must add by hand to an existing hook configuration. `None` if
+    /// the repository has no such configuration, or if the configuration already has this hook.
     hook: Option<String>,
     /// The repository and revision of perfdb-gate that the workflows run.
     action: PublishedAction,
@@ -104,8 +104,8 @@ struct PublishedAction {
 }
 
 impl PublishedAction {
-    /// Determines the repository and revision of perfdb-gate that the workflows run. Without an option, the repository
-    /// is the one that published this program.
+    /// Determines the repository and revision of perfdb-gate that the workflows run. If the options name no repository,
+    /// takes the one that published this program.
     ///
     /// The owner of the chosen repository can run code in the workflows. Therefore a placeholder such as `OWNER/NAME`
     /// is an error.

@@ -16,8 +16,9 @@ const ORIGIN: [&str; 3] = ["framework", "version", "device"];
 /// decreases are noise.
 const FALL: f64 = 0.05;
 
-/// A column counts as a sweep column only if latency falls between at most this share of its pairs of neighbouring
-/// points. In the noisiest long sweep (column `m` of table `gemm_perf`), this share is 12.2 %.
+/// The maximum share of a sweep column's pairs of neighbouring points in which latency falls. With a larger share, the
+/// column does not count as a sweep column. In the noisiest long sweep (column `m` of table `gemm_perf`), the share is
+/// 12.2 %.
 const FALLING: f64 = 0.15;
 
 /// A column counts as a sweep column only if the median growth of its series is at least this value. The growth of a
@@ -28,8 +29,8 @@ const GROWS: f64 = 1.2;
 /// total.
 const PAIRS: usize = 10;
 
-/// The column `latency` counts as the sum of a table's columns in µs if the ratio of latency to sum differs from 1 by
-/// at most this fraction, in the median over the table's rows.
+/// Tolerance of the test whether the column `latency` is the sum of a table's columns in µs. The ratio of latency to
+/// this sum, in the median over the rows, may differ from 1 by at most this value.
 const SAME: f64 = 0.02;
 
 /// The properties of a table, learned from its files so far.
@@ -38,12 +39,13 @@ pub(crate) struct LearnedTable<'a> {
     pub family: String,
     pub files: usize,
     pub rows: usize,
-    /// Number of rows whose key equals that of an earlier row in the same file, summed over all files. The key consists
-    /// of the key parts that were learned from the files read so far.
+    /// Number of rows that repeat the key of an earlier row in the same file, summed over all files. A file's keys
+    /// consist of the key parts that were learned from this file and the files before it.
     pub repeated: usize,
     /// The columns, in the order of first occurrence.
     pub columns: Vec<LearnedColumn>,
-    /// True if the family has other tables with specs, and the loader never fills their missing keys from other files.
+    /// True if the table's family has other tables with specs, and all these specs state that the loader never takes
+    /// missing keys from other files.
     pub peers_never_fill: bool,
     /// Names of all key parts in the specs of known tables.
     known_parts: BTreeSet<String>,
@@ -62,8 +64,8 @@ pub(crate) struct LearnedColumn {
     pub varies: bool,
     /// The column's value if all rows of all files have the same value; otherwise `None`.
     pub constant: Option<String>,
-    /// True if values occur repeatedly: in some file, the number of distinct values is at most half the number of rows,
-    /// or the file has at most three rows. If false, the column probably contains ids.
+    /// True if values occur repeatedly: some file has at least twice as many rows as distinct values, or at most three
+    /// rows. If false, the column probably contains ids.
     pub repeats: bool,
     /// True if a measured column is zero in some row.
     pub zero: bool,
@@ -184,8 +186,8 @@ impl<'a> LearnedTable<'a> {
             .map_err(|why| Error::caused(file.entry.path.as_str(), "please report it", why))
     }
 
-    /// Returns the names of the latency columns, without columns that are parts of a total latency. The flag is true
-    /// for a column in µs and false for a column in ms.
+    /// Returns the names of the latency columns, each with a flag: true for µs, false for ms. If the table has a column
+    /// with the total latency, the columns with its parts are left out.
     pub(crate) fn latencies(&self) -> Vec<(&str, bool)> {
         let times = |c: &'_ LearnedColumn| match c.unit() {
             Some(Unit::Ms) => Some(false),
@@ -201,8 +203,8 @@ impl<'a> LearnedTable<'a> {
         if whole.is_empty() { named } else { whole }
     }
 
-    /// Returns the columns that are probably key parts. These are whole numbers, flags, and other columns that
-    /// distinguish rows or that are key parts of known tables.
+    /// Returns the columns that are probably key parts: columns of whole numbers or flags, text columns that
+    /// distinguish rows, and columns that are key parts of known tables.
     pub(crate) fn key(&self) -> Vec<&LearnedColumn> {
         self.columns.iter().filter(|column| self.is_key_part(column)).collect()
     }
@@ -240,7 +242,8 @@ impl<'a> LearnedTable<'a> {
         learned.in_us |= !ratios.is_empty() && (median(&ratios) - 1.0).abs() <= SAME;
     }
 
-    /// Counts the rows of a file that repeat a key. Also records how latency grows along each numeric key part.
+    /// Counts the rows of a file that repeat the key of an earlier row. Also records, for each numeric key part, how
+    /// latency grows along the series of this part.
     fn series(&mut self, file: &TableFile, table: &Table) -> Result<(), ExprError> {
         let latency = self.latencies().first().and_then(|(name, _)| table.column(name));
         let Some(latency) = latency else { return Ok(()) };

@@ -204,9 +204,9 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// Returns the rows to measure, in the order of measurement. If the plan draws a sample, one row of each group
-    /// comes first, then a second row of each group. Thus an interrupted run covers all groups evenly. The rows of a
-    /// group agree in the columns that the plan names.
+    /// Returns the rows to measure, in the order of measurement. If the plan draws a sample, it names columns, and rows
+    /// with equal values in these columns form a group. One row of each group comes first, then a second row of each
+    /// group, so that an interrupted run covers all groups evenly.
     fn drawn(&self, rows: Vec<usize>) -> Vec<usize> {
         let Some(draw) = self.draw else { return rows };
         let mut random = Random::new(draw.seed);
@@ -236,7 +236,7 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// Describes the Parquet file of a table. The file's path is below a data folder, and the file need not exist.
+/// Creates the `TableFile` of a table's Parquet file, which need not exist. Its path is relative to the data folder.
 fn file(place: Place, table: &str) -> TableFile {
     let family = place.family.as_deref().unwrap_or_default();
     let Place { system, backend, version, .. } = &place;

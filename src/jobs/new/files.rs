@@ -108,8 +108,8 @@ impl NewPlace {
         })
     }
 
-    /// Learns a spec from the rows of a table that has no spec. Returns the spec as a file of the repository's own
-    /// rules.
+    /// Learns a spec from the rows of a table that has no spec. Returns the spec as a new YAML file for the
+    /// repository's own folder of rules.
     ///
     /// # Errors
     ///

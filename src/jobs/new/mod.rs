@@ -67,9 +67,9 @@ pub fn run(options: &NewOptions) -> Result<NewTable> {
     Ok(NewTable { files, header: None, report: Some(report), doubt: rows.doubt, written, options })
 }
 
-/// Validates the new files together with the database, so that the new table is compared with existing tables. Only the
-/// new table is judged if the folder of its version contains files already. Otherwise all tables of the version are
-/// judged, or all tables of a new system.
+/// Validates the new files together with the database, so that the new table is compared with existing tables. Judges
+/// all tables of the new table's version, or all tables of its system if the system is new. If the version's folder
+/// contains files already, judges only the new table.
 fn validated(place: &NewPlace, options: &NewOptions, files: &[NewFile]) -> Result<Report> {
     let failed = |e: std::io::Error| Error::caused("cannot create a temporary folder", "", e);
     let folder = tempfile::tempdir().map_err(failed)?;

@@ -7,8 +7,8 @@ use crate::gpu::cuda::Cuda;
 use crate::gpu::device::Device;
 use crate::specs::Specs;
 
-/// Returns the YAML file of the system. If the database lacks this file, the YAML of a known system is used: the system
-/// with the same name, or else the system that has the GPU of this computer.
+/// Returns the system's YAML file from the database. If the database lacks it, creates the file from the YAML of a
+/// system that perfdb-gate knows: the one with the same name, or else the one that has this computer's GPU.
 pub(super) fn file(place: &NewPlace, options: &NewOptions) -> Result<NewFile> {
     if let Some(yaml) = &place.yaml {
         return kept(place, &yaml.yaml)?.ok_or_else(|| {
@@ -34,8 +34,8 @@ pub(super) fn kept(place: &NewPlace, path: &str) -> Result<Option<NewFile>> {
     Ok(bytes.map(|bytes| NewFile { path, bytes, text: None, says, exists: true }))
 }
 
-/// Returns the YAML of the known system `name`, or else of the known system that has the GPU returned by `gpu`. Also
-/// returns a note that says which of these systems was used.
+/// Returns the YAML of the system `name` if perfdb-gate knows this system. Otherwise, returns the YAML of the known
+/// system that has the GPU that `gpu` returns. The second text is a note that says which system was used.
 fn described<'s>(
     specs: &'s Specs,
     name: &str,

@@ -25,7 +25,7 @@ pub(crate) struct Collectors {
     backends: Vec<String>,
     #[serde(default)]
     tables: BTreeMap<String, TableCollector>,
-    /// The name of the user's settings file that was read last; `None` if only built-in settings were read.
+    /// The name of the user's file with collector settings; `None` if only the built-in settings were read.
     #[serde(skip)]
     pub overlay: Option<String>,
 }
@@ -52,7 +52,7 @@ struct TableCollector {
     calls: Option<f64>,
     copies: Option<f64>,
     overhead_s: Option<f64>,
-    /// The names by which the collector's command line selects the table's operation. Empty if the only name is the
+    /// The operation names that the collector's command line takes to measure this table. If empty, the name is the
     /// table's file stem without `_perf`.
     #[serde(default)]
     ops: Vec<String>,

@@ -19,8 +19,8 @@ use crate::jobs::rows::{misfit, read_table};
 use crate::jobs::site::Site;
 use crate::jobs::validate::{self, JudgedData, ValidateOptions};
 
-/// A block of missing keys, read from a finding. A key is in the block if each of its parts has one of the listed
-/// values.
+/// A block of missing keys, read from a finding. `values` maps key parts to lists of values. A key is in the block if
+/// each of these key parts has one of its listed values.
 #[derive(Debug, Deserialize)]
 struct HoleValues {
     values: BTreeMap<String, Vec<Value>>,
@@ -30,13 +30,14 @@ struct HoleValues {
 struct HoledTable {
     place: Place,
     holes: Vec<HoleValues>,
-    /// Files from which the loader serves the table's keys.
+    /// All files from which the loader reads the table.
     own: Vec<TableFile>,
     /// Files of the same table on similar systems.
     references: Vec<TableFile>,
 }
 
-/// Returns the rows of similar systems whose keys are in a block of missing keys.
+/// Finds keys that a table lacks and the same table of a similar system has. Returns the similar system's rows with
+/// these keys, as rows to measure.
 pub(crate) fn wishes(
     site: &Site,
     options: &PlanOptions,
@@ -117,7 +118,7 @@ fn of_table(site: &Site, holed: &HoledTable) -> Result<Vec<PlannedRow>> {
     Ok(wishes)
 }
 
-/// A function that returns the parts of a key with their values.
+/// A function that returns a key: the name and value of each key part.
 type KeyShown<'k> = &'k dyn Fn() -> Vec<(String, Value)>;
 
 /// Calls `each` for every loaded row of a table with the row, a hash of its key, and the key.

@@ -144,8 +144,9 @@ fn of_report(site: &Site, mut reported: Vec<ReportedRow>) -> Result<Vec<PlannedR
     Ok(reported.into_iter().filter_map(wish).collect())
 }
 
-/// Creates the rerun plan from the gathered points. Adds notes on the rows and points that were left out. `overlay` is
-/// the user's settings file, if the commands come from it.
+/// Creates the rerun plan from the gathered points. Adds notes on the rows and points that were left out. `overlay`
+/// names the user's file with collector settings, if there is one; a note then warns that the commands come from this
+/// file.
 fn finish(mut about: String, gathered: GatheredPoints, overlay: Option<String>) -> RerunPlan {
     let mut notes = Vec::new();
     let has_commands = gathered.operations.iter().any(|o| !o.collect.is_empty());

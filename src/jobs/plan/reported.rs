@@ -88,8 +88,8 @@ pub(crate) fn read(path: &Path, only: &[String]) -> Result<Vec<ReportedRow>> {
     Ok(found.chain(report.measurements.into_iter().filter_map(of_measurement)).collect())
 }
 
-/// Returns the rows that a finding names: its examples, and the other rows in its list of row numbers. Examples from
-/// other tables, which findings on missing rows show, are left out.
+/// Returns the rows that a finding names in its examples and in its list of row numbers. Leaves out examples that are
+/// rows of other tables, as in findings on missing rows.
 fn of_finding(finding: &ReportFinding) -> Vec<ReportedRow> {
     if finding.table.is_none() {
         return Vec::new();
@@ -126,8 +126,8 @@ fn reason(rule: &str, values: &BTreeMap<String, Value>) -> String {
     if shown.is_empty() { rule.to_owned() } else { format!("{rule} ({})", shown.join(", ")) }
 }
 
-/// Returns the row of a point that was measured again, if the new time differs from the recorded time by more than
-/// rerun noise. Otherwise returns `None`.
+/// Returns the row of a point that was measured again, if the ratio of the new to the recorded time is outside the
+/// noise of repeated measurements. Otherwise returns `None`.
 fn of_measurement(measured: ReportMeasurement) -> Option<ReportedRow> {
     let ratio = measured.ratio.filter(|_| measured.verdict == "beyond")?;
     let ReportMeasurement { path, row, key, .. } = measured;

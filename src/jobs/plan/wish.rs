@@ -19,8 +19,8 @@ use crate::specs::Specs;
 pub(crate) struct PlannedRow {
     /// The system, backend and version for which the row should be measured.
     pub place: Place,
-    /// The file that contains the row. If the key is missing in the table to measure, this is the file of another table
-    /// that has the key.
+    /// The file that contains the row. If the table to measure lacks the row's key, this is the file of the same table
+    /// on another system.
     pub file: TableFile,
     /// Index of the row in `file`, from 0.
     pub row: usize,
@@ -56,7 +56,7 @@ struct Target {
     /// Path of the table; `None` if all rows come from other tables.
     path: Option<String>,
     /// The number of points in the whole table, and the time to measure all of them. If the planned rows come from
-    /// several tables, these are the values of the table with the most points.
+    /// several tables, the table with the most points is counted.
     sweep: Option<RerunSweep>,
 }
 
