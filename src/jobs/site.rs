@@ -15,8 +15,8 @@ use crate::specs::Specs;
 /// command selects.
 pub struct Site {
     pub source: Box<dyn Source>,
-    /// The settings of the run, such as rules and specs. The specs are overridden by facts about tables and systems
-    /// that the state declares.
+    /// The settings of the run, such as rules and specs. Facts that the database states about its tables and systems
+    /// override the specs.
     pub settings: Settings,
     pub catalog: Catalog,
     facts: TreeFacts,
@@ -47,7 +47,7 @@ impl Site {
         Ok(Self { source, settings, catalog, facts, selected })
     }
 
-    /// Returns the specs of tables and systems, overridden by the state's own facts.
+    /// Returns the specs of tables and systems. The facts that the database states about them are already applied.
     pub(crate) fn specs(&self) -> &Specs {
         &self.settings.specs
     }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::base::error::{Error, Result};
 use crate::report::comment::Smoke;
 
-/// The maximum number of characters of output to keep, from the end.
+/// The maximum number of characters to keep of a command's output. The end of a longer output is kept.
 const KEPT: usize = 4_000;
 
 /// Runs a command with the shell in the current folder.

@@ -12,7 +12,7 @@ use crate::jobs::learn::{self, LearnedTable};
 use crate::jobs::site::Site;
 use crate::specs::Specs;
 
-/// The second line of a printed spec.
+/// The comment in a printed spec that says where to save the spec.
 const SAVE: &str =
     "\n# Save it as tables/<family>.yaml in a folder for --rules, or in .perfdb-gate/rules/.\n";
 

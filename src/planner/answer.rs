@@ -32,11 +32,12 @@ pub(super) struct SourcesReply {
     pub tables: BTreeMap<String, Vec<SourceFile>>,
 }
 
-/// The path of a file, and the kernels whose rows are taken from it; `None` for all rows.
+/// The path of a file, and the kernels whose rows are taken from the file. All rows are taken if the kernels are
+/// `None`.
 pub(super) type SourceFile = (String, Option<Vec<String>>);
 
-/// The planner's reply to the request `load`: the error of each table that the engine refuses, by the table's file
-/// name.
+/// The planner's reply to the request `load`. For each table, by file name: the error with which the engine refuses the
+/// table, or `None` if the engine loads it.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(super) struct LoadReply {
     pub tables: BTreeMap<String, Option<PlannerError>>,
@@ -74,7 +75,7 @@ pub(super) enum PointReply {
     Error { error: PlannerError },
 }
 
-/// The planner's answers about one version, in the database either before or after a change.
+/// The planner's answers about one version in one state of the database.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StateAnswer {
     /// For each table that the planner's engine was asked to load, by file name: the engine's error, or `None` if the

@@ -25,7 +25,7 @@ const PROCESSES: usize = 4;
 /// models are skipped.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// The number of unanswered requests after which the remaining cases of a version are skipped.
+/// The number of unanswered requests about a version after which the remaining models are skipped.
 const LOST: usize = 2;
 
 /// Asks the planner which tables its engine cannot load and which step times it predicts. `question` selects the
@@ -33,8 +33,8 @@ const LOST: usize = 2;
 ///
 /// # Errors
 ///
-/// If the question names something unknown, or a state cannot be written to the temporary folder. A planner that
-/// gives no answer is part of the result.
+/// If the question names a system, backend or version that does not exist, or if a state cannot be written to the
+/// temporary folder. A planner that gives no answer is part of the result.
 pub(crate) fn ask(
     planner: &Planner,
     question: &Question<'_>,
@@ -206,8 +206,8 @@ impl PlannerQuestion<'_> {
         Ok(known)
     }
 
-    /// Returns the alphabetically first other system of the same GPU generation that has tables; `None` if there is
-    /// none.
+    /// Returns another system that has tables and GPUs of the same generation as `system`; `None` if there is none. Of
+    /// several such systems, returns the alphabetically first.
     fn nearest(&self, system: &str) -> Option<String> {
         let state = self.question.after;
         let generation = |name: &str| state.catalog.system(name, state.specs)?.generation();
@@ -228,8 +228,8 @@ impl PlannerQuestion<'_> {
         })
     }
 
-    /// Loads the tables and predicts the cases of a task. If a process gives no answer, a new process continues with
-    /// the next request.
+    /// Loads the tables and predicts the models of a task. If a process gives no answer, the next request goes to a new
+    /// process.
     fn run(&self, task: &Task<'_>) -> StateAnswer {
         let start = Instant::now();
         let points = &self.question.cases.points;

@@ -20,7 +20,7 @@ pub struct PlannedVersion {
 }
 
 impl PlannedVersion {
-    /// Returns the system, backend and version of a place.
+    /// Creates a version from the system, backend and version of a table's place.
     pub(super) fn of(place: &Place) -> Self {
         let Place { system, backend, version, .. } = place.clone();
         Self { system, backend, version }
@@ -39,7 +39,7 @@ impl fmt::Display for PlannedVersion {
 pub enum Slot {
     /// The version that the planner uses for a query without a version.
     Current,
-    /// The version that follows the current one.
+    /// The version that the database declares as the next one.
     Next,
     /// Any other version.
     Other,
@@ -50,11 +50,12 @@ pub enum Slot {
 pub struct AskedVersion {
     /// The version.
     pub version: PlannedVersion,
-    /// Whether the version is the current or the next version after the change.
+    /// The slot of the version in the state after the change: its backend's current version, the next version, or
+    /// another one.
     pub slot: Slot,
     /// True if a query can name the version. Steps are predicted only for such versions.
     pub is_queried: bool,
-    /// The tables whose files differ between the states, by file name.
+    /// The version's tables whose files change. The map's keys are the tables' file names.
     pub changed: BTreeMap<String, ServingFiles>,
     /// The tables that the engine loads one by one for this version, by file name. A file that serves several versions
     /// is loaded for only one of these versions.
@@ -69,7 +70,7 @@ pub struct AskedVersion {
 }
 
 impl AskedVersion {
-    /// Returns true if a file that the planner reads for the version differs between the states.
+    /// Returns true if the change affects a file that the planner reads for the version.
     pub(crate) fn is_changed(&self) -> bool {
         !self.changed.is_empty() || !self.facts.is_empty()
     }
@@ -82,6 +83,6 @@ pub struct ServingFiles {
     pub before: Vec<String>,
     /// The paths of the files after the change.
     pub after: Vec<String>,
-    /// The paths whose bytes differ between the states, or that serve the table in only one of the states.
+    /// The paths of files whose bytes change, or that serve the table only before or only after the change.
     pub paths: BTreeSet<String>,
 }

@@ -11,10 +11,11 @@ use crate::database::diff::{Diff, SliceDiff, TableDiff};
 use crate::report::below_data;
 use crate::specs::{Library, SpecFile};
 
-/// The maximum number of tables, and of slices per table, in the text that explains an operation's new time.
+/// The maximum number of tables in the text that explains an operation's new time. Also the maximum number of slices
+/// that this text names per table.
 const NAMED: usize = 2;
 
-/// The tables that each kind of operation reads; `rules/operations.yaml`.
+/// The tables that each kind of operation reads, as `rules/operations.yaml` states them.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OperationTables {
@@ -34,7 +35,7 @@ pub struct MoveCause {
 }
 
 impl OperationTables {
-    /// Reads the tables of operations.
+    /// Reads `rules/operations.yaml`.
     ///
     /// # Errors
     ///
@@ -118,8 +119,8 @@ fn words(table: &ServingFiles, dtypes: &BTreeSet<&str>, diff: Option<&Diff>) -> 
     })
 }
 
-/// Describes the changed slices of a table; slices with the most keys come first. If slices with one of the operation's
-/// `dtypes` changed, only these slices are described.
+/// Describes the slices of a table whose keys or latencies changed; slices with the most keys come first. If some of
+/// these slices have one of the operation's `dtypes`, all other slices are left out.
 fn moved_slices(table: &TableDiff, dtypes: &BTreeSet<&str>) -> Vec<String> {
     let Some(served) = &table.served else { return Vec::new() };
     let is_moved = |slice: &&SliceDiff| {

@@ -60,8 +60,8 @@ pub struct ImpactCase {
     pub version: PlannedVersion,
     /// The model with its layout and the requested quantisation.
     pub case: Case,
-    /// Quantisation that the planner chose after the change. If the planner refuses the model after the change, the
-    /// quantisation that it chose before.
+    /// Quantisation that the planner chose after the change. If the planner refuses the model after the change, this is
+    /// the quantisation that it chose before.
     pub quant: Quant,
     /// Quantisation that the planner chose before the change; `None` if it is the same after the change. It can differ
     /// because the precision of attention depends on the available tables.
@@ -95,7 +95,7 @@ pub(crate) type Step = Result<StepTime, PlannerError>;
 pub struct PointImpact {
     /// The step.
     pub point: StepPoint,
-    /// Prediction before the change; `None` if there is one state.
+    /// Prediction before the change; `None` if only one state is predicted.
     pub before: Option<Step>,
     /// Prediction after the change.
     pub after: Step,
@@ -246,7 +246,8 @@ pub(crate) struct PowerCoverage {
 }
 
 impl PowerCoverage {
-    /// Returns the coverage before and the coverage after a change. A state without predicted times has `None`.
+    /// Returns the coverage before a change and the coverage after it. Each is `None` if its state has no predicted
+    /// time.
     pub(crate) fn both<'p>(
         points: impl Iterator<Item = &'p PointImpact> + Clone,
     ) -> [Option<Self>; 2] {

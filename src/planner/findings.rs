@@ -135,8 +135,8 @@ impl Impact {
         if self.compared { finding.about_change() } else { finding }
     }
 
-    /// Creates the finding on default models that a version refuses although a similar system accepts them. Returns
-    /// `None` if there are no such models.
+    /// Creates the finding on models that a version refuses although another system with GPUs of the same generation
+    /// accepts them. Returns `None` if there are no such models.
     fn incomplete(&self, rule: &Rule, near: &Neighbour, head: State<'_>) -> Option<Finding> {
         let mut models: BTreeMap<&str, String> = BTreeMap::new();
         let mut was_refused = self.compared;
@@ -167,8 +167,9 @@ impl Impact {
         Some(Finding { novelty, ..finding })
     }
 
-    /// Creates the finding on steps whose predictions got worse on a current version. Such a step is an error now, or
-    /// one of its operations is no longer based on measurements. Returns `None` if there are no such steps.
+    /// Creates the finding on steps of a current version whose predicted time becomes an error, or for at least one
+    /// operation becomes a guess. A guess is based on neither measured rows nor a fitted formula. Returns `None` if
+    /// there are no such steps.
     fn lost(&self, rule: &Rule, version: &PlannedVersion, head: State<'_>) -> Option<Finding> {
         let mut reasons_of: Vec<(String, &str)> = Vec::new();
         for (case, point) in self.points_of(version) {
@@ -194,9 +195,9 @@ impl Impact {
         Some(finding.parts(parts).evidence("lost", reasons_of.len()).evidence("models", models))
     }
 
-    /// Creates the finding on steps of a version whose predicted time changed. The severity is at most info if the
-    /// change explains the new times, or if all relative changes are smaller than `limit`, such as 0.1 for 10 %.
-    /// Returns `None` if no time changed.
+    /// Creates the finding on steps of a version whose predicted time changed; `None` if there are no such steps. The
+    /// severity is at most info if this kind of change is expected to change times, or if every time changes by less
+    /// than `limit`, such as 0.1 for 10 %.
     fn moved(
         &self,
         rule: &Rule,
@@ -249,7 +250,8 @@ impl Impact {
 }
 
 impl AskedVersion {
-    /// Returns true if, for some table, the planner now reads another file first than before the change.
+    /// Returns true if, for at least one table, the first file that the planner reads after the change is another file
+    /// than before.
     fn has_other_first(&self) -> bool {
         self.changed
             .values()
@@ -290,8 +292,8 @@ fn downgrade(op: &OpMove) -> String {
     format!("{} is answered by {after} instead of {before}", op.name)
 }
 
-/// Renders the most frequent reasons in `all`, which has pairs of a reason and a model. Each reason is shown with its
-/// number of occurrences and its models.
+/// Renders the most frequent reasons, each with its number of occurrences and the affected models. `all` contains one
+/// pair of reason and model per occurrence.
 fn reasons<'x>(all: impl Iterator<Item = (&'x str, &'x str)>) -> String {
     let mut found: BTreeMap<&str, (usize, BTreeSet<&str>)> = BTreeMap::new();
     for (why, model) in all {

@@ -113,7 +113,7 @@ impl Planner {
         no_answer(&self.python, why)
     }
 
-    /// Starts a process that is asked about one version of one state.
+    /// Starts a planner process, which answers requests about one version in one state of the database.
     pub(super) fn session(&self) -> Result<RunnerSession, SessionFailure> {
         RunnerSession::start(&self.python)
     }

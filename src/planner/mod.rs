@@ -55,7 +55,8 @@ pub use refusals::Refusal;
 pub use session::{PlannerError, RUNNER};
 pub(crate) use weights::TableWeights;
 
-/// The time limit for one answer. The first prediction of a version decodes its tables, which takes seconds.
+/// The time limit for one answer of the planner. The first prediction of a version takes seconds, because the planner
+/// then decodes the version's tables.
 const ANSWER: Duration = Duration::from_secs(120);
 
 /// The maximum number of changed versions that the planner is asked about, besides the current and the next version of
@@ -68,7 +69,7 @@ pub(crate) struct Question<'a> {
     pub before: Option<State<'a>>,
     /// The state after the change, or the only state.
     pub after: State<'a>,
-    /// The change; `None` if there is one state.
+    /// The differences between the two states; `None` to ask about one state.
     pub diff: Option<&'a Diff>,
     /// The models and steps to predict.
     pub cases: &'a Cases,

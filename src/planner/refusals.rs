@@ -11,7 +11,7 @@ use crate::report::below_data;
 pub struct Refusal {
     /// The version whose table cannot be loaded, or that cannot be opened.
     pub version: PlannedVersion,
-    /// The path of the table; `None` for the version as a whole.
+    /// The path of the table that cannot be loaded; `None` if the version cannot be opened.
     pub path: Option<String>,
     /// The error that the planner's engine reported.
     pub error: PlannerError,
@@ -20,8 +20,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Lists the tables that the engine refuses to load after the change but not before it, and the version itself if
-    /// the engine refuses to open it.
+    /// Lists the tables that the engine refuses to load after the change, except tables that it also refused before. If
+    /// the engine refuses to open the version after the change, the version itself is listed, too.
     pub(super) fn of_version(
         asked: &AskedVersion,
         before: Option<&StateAnswer>,

@@ -70,8 +70,8 @@ impl AskedVersion {
     }
 }
 
-/// Chooses for each changed file one version for which the engine loads the file, so that no file is loaded twice. The
-/// chosen version is the one whose folder contains the file, or else the first version that uses the file.
+/// Assigns each changed file to one version, for which the engine then loads the file. No file is loaded twice. The
+/// version is the one whose folder contains the file, or else the first version that uses the file.
 pub(super) fn assign_loads(asked: &mut [AskedVersion]) {
     let mut claimed: BTreeSet<String> = BTreeSet::new();
     for is_own in [true, false] {

@@ -24,9 +24,9 @@ pub(super) struct PlannerTree<'a> {
 }
 
 impl<'a> PlannerTree<'a> {
-    /// Writes the files beside the systems' YAML, the sidecars of all systems, and the tables of `systems` to a
-    /// temporary folder. Tables of other systems, and tables that cannot be read, become empty files, because the
-    /// planner lists the versions by the names of all files.
+    /// Copies the files that the planner reads to a temporary folder: the files beside the systems' YAML, the sidecars
+    /// of all systems, and the tables of `systems`. All other tables, and tables that cannot be read, become empty
+    /// files, because the planner finds the versions by their files' names.
     ///
     /// # Errors
     ///

@@ -132,8 +132,8 @@ pub(super) enum ChoiceError {
 }
 
 /// Chooses the versions that the planner is asked about: the current and the next version of each backend, then the
-/// versions with the most rows in changed tables. A version whose files did not change is left out, because its
-/// predictions did not change. The current and the next version are kept together if one of them changed. If the
+/// versions with the most rows in changed tables. Versions whose files did not change are left out, because their
+/// predictions did not change. If the current or the next version of a backend changed, both are chosen. If the
 /// question names versions, exactly these are chosen.
 pub(super) fn choose(
     planner: &Planner,

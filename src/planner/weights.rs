@@ -9,20 +9,21 @@ use crate::report::predictions::percent;
 /// The smallest relative change of a step's time that a finding mentions.
 const MENTIONED: f64 = 0.005;
 
-/// The effect of each changed table on predicted step times: for each table, the effect on the step that the table
-/// changes most. The map's keys are the paths of the tables.
+/// For each changed table, the effect on the step whose predicted time the table changes most. The map's keys are the
+/// paths of the tables.
 #[derive(Default)]
 pub(crate) struct TableWeights(HashMap<String, TableWeight>);
 
 #[derive(Default)]
 struct TableWeight {
-    /// The change of a step's time that the table causes, in ms. The step is named in `step`.
+    /// The time in ms that the table's change adds to the predicted time of `step`; negative if the step becomes
+    /// faster.
     ms: f64,
     /// The change of the step's time that the table causes, divided by the step's time before the change.
     relative: f64,
     /// The name of the step on whose time the table has the largest relative effect.
     step: String,
-    /// The number of steps whose prediction became an error that names the table.
+    /// The number of steps whose prediction fails only after the change, with an error that names the table.
     lost: usize,
 }
 

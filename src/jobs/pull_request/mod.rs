@@ -19,17 +19,17 @@ use crate::database::source::{self, Commit, Source};
 use crate::database::state::{ReadState, State};
 use crate::traces::TraceSpecs;
 
-/// The two states of a pull request, with the settings by which they are judged. Facts about tables and systems that a
-/// state declares apply to that state alone.
+/// The base and the head of a pull request, with the settings by which both are judged. The facts about tables and
+/// systems are read from each of the two states separately.
 pub(crate) struct PullRequest {
     base: Box<dyn Source>,
     head: Box<dyn Source>,
     /// The settings at the tip of the base branch.
     pub settings: Settings,
-    /// The roots of the database before and after the change, in pairs. A root is a folder with systems and tables. The
-    /// main root comes first.
+    /// The roots of the database: folders with systems and tables. Each [`Root`] contains the root's state before and
+    /// after the change. The main root comes first.
     pub roots: Vec<Root>,
-    /// The changes that the pull request makes to settings, which apply to later runs.
+    /// The settings files that the pull request changes. These changes apply to later runs, not to this run.
     pub settings_change: SettingsChange,
     /// The specs by which trace files are checked; `None` if the pull request cannot have changed a trace file.
     pub traces: Option<TraceSpecs>,
@@ -108,8 +108,8 @@ impl PullRequest {
     }
 }
 
-/// Judges a head against its base: tables that changed, tables whose sidecar or system changed, and
-/// tables about which the two states declare different facts.
+/// Judges a head against its base. The judged tables are: tables that changed, tables whose sidecar or system changed,
+/// and tables about which the base and the head state different facts.
 pub(crate) fn judge_change<'a>(
     (base, head): (State<'a>, State<'a>),
     files: &[FileDiff],

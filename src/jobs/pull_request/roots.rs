@@ -18,8 +18,8 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    /// Pairs the roots of two sources, the main root first, and reads the facts that each root
-    /// states about itself.
+    /// Pairs the roots of two sources, the main root first. Also reads from each root the facts about its tables and
+    /// systems.
     pub(crate) fn all(
         (base, before): (&dyn Source, Vec<Catalog>),
         (head, after): (&dyn Source, Vec<Catalog>),
@@ -54,8 +54,8 @@ impl Root {
         self.before.catalog.systems.is_empty() && self.after.catalog.systems.is_empty()
     }
 
-    /// Returns the facts about tables and systems that apply to the head. Each fact names its origin: a file of the
-    /// head, or the built-in rules.
+    /// Returns the facts about tables and systems that apply to the head. Each fact comes from a file of the head or
+    /// from the built-in rules, and names this origin.
     pub(crate) fn facts(&self) -> &[Fact] {
         &self.after.facts.origins
     }

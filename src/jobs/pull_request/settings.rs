@@ -22,7 +22,7 @@ pub(crate) struct SettingsChange {
 }
 
 impl SettingsChange {
-    /// Compares the settings of two states. If they differ, reads the head's settings as a later run would.
+    /// Compares the settings of two states. If they differ, checks that later runs can read the head's settings.
     ///
     /// # Errors
     ///

@@ -105,8 +105,8 @@ impl RemeasureOptions {
 }
 
 impl<'a> Remeasurement<'a> {
-    /// Prepares a run that measures the points of a rerun list, measures drawn points, or judges the replies of the log
-    /// `replay` again.
+    /// Prepares a run. The run measures the points of a rerun list, measures a random sample of points, or judges the
+    /// replies of the log `replay` again.
     pub(super) fn new(
         site: &'a Site,
         options: &'a RemeasureOptions,
@@ -119,7 +119,7 @@ impl<'a> Remeasurement<'a> {
         Ok(Self { site, methods, options, list, replay, judged, total, unmeasured, notes, start })
     }
 
-    /// Returns the selected tables of the device's system.
+    /// Returns the tables to judge: tables that the options select and that belong to the device's system.
     pub(super) fn tables(&self, about: &About) -> Result<Vec<&'a TableFile>> {
         let mut files: Vec<&'a TableFile> = self.site.tables().collect();
         if let Some(list) = &self.list {
@@ -197,7 +197,8 @@ impl<'a> Remeasurement<'a> {
         text.parse().map(Some).map_err(bad)
     }
 
-    /// Draws points of a table. The result has no points if the device can measure none of the table's rows.
+    /// Chooses which points of a table to measure. The result has no points if the device can measure none of the
+    /// table's rows.
     pub(super) fn draw(
         &self,
         file: &TableFile,
@@ -240,7 +241,7 @@ impl<'a> Remeasurement<'a> {
         Ok(drawn)
     }
 
-    /// Returns one sentence about each drawn table: how long measuring power takes, or that no drawn row has a recorded
+    /// Returns one sentence per table: how long the measurement of power takes, or that no chosen row has a recorded
     /// power. Returns nothing unless power is measured.
     pub(super) fn power(&self, drawn: &[Drawn]) -> Vec<String> {
         let timed = |w: &Work| f64::from(SAMPLES * w.runs) * w.copies as f64 / 1e3;
@@ -258,8 +259,8 @@ impl<'a> Remeasurement<'a> {
         drawn.iter().filter(|_| self.options.power).map(said).collect()
     }
 
-    /// Returns a sentence on a failed table that compares two collectors: the one that the table's sidecar names, and
-    /// the one that measured now. Returns `None` if no collector measured.
+    /// Returns a sentence that states whether the collector changed since it measured the table. `None` if the points
+    /// were measured without a collector.
     pub(super) fn origin(&self, sample: &Sample) -> Option<String> {
         let folder = self.options.collectors.as_deref()?;
         let module = sample.points.iter().find_map(|p| p.point.call.as_ref())?.module.clone();

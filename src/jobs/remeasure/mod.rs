@@ -108,7 +108,7 @@ fn declined(settings: &Settings) -> impl Iterator<Item = String> {
 }
 
 impl Remeasurement<'_> {
-    /// Draws points of the selected tables and of the control tables.
+    /// Chooses which points to measure, in the selected tables and in the control tables.
     fn selected(&mut self, device: &dyn Device) -> Result<Vec<Drawn>> {
         let files = self.tables(device.about())?;
         let (mut drawn, unmeasured) = self.drawn(&files, device)?;
@@ -159,7 +159,8 @@ impl Remeasurement<'_> {
         }
     }
 
-    /// Draws points of the selected tables. Also returns the paths of the tables without any point to measure.
+    /// Chooses which points of the selected tables to measure. Also returns the paths of the tables without any point
+    /// to measure.
     fn drawn(
         &self,
         files: &[&TableFile],
@@ -199,8 +200,8 @@ impl Remeasurement<'_> {
         Ok((drawn, unmeasured))
     }
 
-    /// Draws points of control tables. Judged tables are control tables of each other, too. Therefore fewer additional
-    /// tables are drawn if more tables are judged.
+    /// Chooses which points of the control tables to measure. Judged tables also serve as control tables for each
+    /// other, so fewer control tables are needed if more tables are judged.
     fn drawn_controls(
         &self,
         drawn: &[Drawn],

@@ -132,8 +132,8 @@ pub(crate) fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, 
     columns
 }
 
-/// Checks that an existing Parquet file has the same cells as the text table, and returns the bytes of the Parquet
-/// file. Different cells are an error.
+/// Returns `bytes`, the content of an existing Parquet file, if the file has the same cells as the text table.
+/// Different cells are an error.
 fn checked(
     bytes: Vec<u8>,
     name: &str,

@@ -24,7 +24,7 @@ pub enum RepairError {
     /// The new bytes cannot be encoded or do not read back the same, or a file beside the table cannot be read.
     #[error(transparent)]
     Failed(#[from] Error),
-    /// The lines of the text table cannot be separated, or their cells differ from those of the new file.
+    /// The text table cannot be split into rows, or its cells differ from those of the new file.
     #[error(transparent)]
     Text(#[from] Reason),
     /// The sidecar of the table cannot be updated.
@@ -42,7 +42,7 @@ pub enum RepairError {
     /// The table has no measured column, so that repeated measurements cannot be recognised.
     #[error("it has no measured column, so repeated measurements cannot be found")]
     NothingMeasured,
-    /// No row can be removed from the text table, because its lines cannot be separated.
+    /// No row can be removed from the text table, because its lines do not match its rows one to one.
     #[error("its lines cannot be separated")]
     Lines,
     /// The Parquet file to which the text table would be converted already exists, but it is not a valid table.

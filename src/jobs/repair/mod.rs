@@ -78,7 +78,8 @@ struct DiskChange {
 }
 
 impl DiskChange {
-    /// Creates a change that does not write or remove any file yet. Its folders are those of the selected tables.
+    /// Creates a change that does not write or remove any file yet. The field `folders` contains the folders of the
+    /// selected tables.
     fn of(site: &Site, tree: TreeFiles) -> Self {
         let folder = |file: &TableFile| Some(disk(file).ok()?.parent()?.to_owned());
         let folders = site.tables().filter_map(folder).collect();

@@ -117,8 +117,8 @@ impl JudgedChange {
     }
 }
 
-/// Returns the rows of the base whose impossible key or latency no longer exists in the head. The map's keys are the
-/// paths of the tables. The removal of such a row does not count as a loss of data.
+/// Returns the rows of the base with an impossible key or latency that the head no longer has. The map's keys are the
+/// paths of the tables. Removing such a row does not count as a loss of data.
 fn impossible_rows<'f>(
     rules: &[Arc<Rule>],
     repaired: &'f [Repaired],

@@ -148,8 +148,8 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
     Ok((report, figures))
 }
 
-/// Adds the findings on predictions to all other findings, then applies waivers and the baseline. Returns the findings
-/// and their numbers by severity.
+/// Adds the findings on predictions to all other findings, then applies waivers and the baseline. Returns all findings,
+/// and the number of findings of each severity.
 fn settled(
     found: Vec<Finding>,
     predicted: &mut PullRequestPredictions,
@@ -163,8 +163,8 @@ fn settled(
     Ok(sink.finish())
 }
 
-/// Adds line numbers to the rows that findings name: lines of the head to findings, and lines of the base to repaired
-/// findings.
+/// Adds line numbers to the rows that findings name. For findings, these are lines in the head's files. For repaired
+/// findings, these are lines in the base's files.
 fn locate_lines(
     findings: &mut [Finding],
     repaired: &mut [Repaired],

@@ -26,11 +26,12 @@ pub(super) struct PullRequestPredictions {
 }
 
 impl PullRequestPredictions {
-    /// Asks the planner about the main root, since the planner reads no other root.
+    /// Asks the planner about the main root. The planner reads no other root.
     ///
     /// # Errors
     ///
-    /// If a named planner does not answer, or a state cannot be written to the temporary folder.
+    /// If the planner does not answer although the user named its interpreter, or if a state cannot be written to the
+    /// temporary folder.
     pub(crate) fn of(
         options: &PlannerOptions,
         pull: &PullRequest,

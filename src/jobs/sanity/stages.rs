@@ -14,8 +14,8 @@ use crate::jobs::pull_request::Root;
 use crate::report::below_data;
 use crate::report::stages::{ChangedReach, StageInput, StageSpecs};
 
-/// Returns the data for the report on stages (groups of rules): the rules of each stage, and which of the changed rows
-/// queries can read.
+/// Returns the data for the report on stages, which are groups of rules. The data state the rules of each stage, and
+/// which changed rows queries can read.
 ///
 /// # Errors
 ///
@@ -39,8 +39,8 @@ pub(super) fn input(
     Ok(StageInput { specs, reach })
 }
 
-/// Determines which rows of the changed tables queries can read. If only files changed that can affect every table,
-/// such as a sidecar or a system's YAML, all tables are examined.
+/// Determines which rows of the changed tables queries can read. All tables are examined if no table changed, but a
+/// file that can affect every table did, such as a sidecar or a system's YAML.
 fn changed(head: State<'_>, diff: &Diff) -> ChangedReach {
     let decides = |f: &FileDiff| matches!(f.role, Role::System | Role::Facts | Role::Sidecar);
     let mut reach = ChangedReach::default();

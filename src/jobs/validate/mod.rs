@@ -246,8 +246,8 @@ pub(crate) fn judged_source<R>(
     Ok((report, seen))
 }
 
-/// Asks the planner about the selected versions and returns the predictions. Appends the findings about these versions
-/// and about selected tables to `found`.
+/// Asks the planner about the selected versions and returns the predictions. Appends the findings on the planner's
+/// answers to `found`.
 fn asked(
     planner: &PlannerOptions,
     (selection, selected): (&Selection, &Selected),

@@ -17,11 +17,11 @@ const LEGEND: &str = "A ratio is of one key, a median in ms of one side. Common 
 
 /// Slices with fewer compared keys than this are sorted to the end, because their median ratio is uncertain.
 const FEW: u64 = 10;
-/// The maximum number of slices that are named for a table with lost keys.
+/// If a table lost keys of more slices than this, the slices are counted instead of named.
 const SLICES: usize = 2;
 /// If more tables than this gained rows, the summary has one row per version instead of one row per slice.
 const ALIKE: usize = 6;
-/// The maximum number of lines about new keys.
+/// The maximum number of lines about new keys above a summary table.
 const NOTES: usize = 4;
 /// The maximum number of values listed per key part. Of more values, only the smallest and the largest are listed.
 const VALUES: usize = 4;
@@ -92,9 +92,9 @@ pub(in crate::report) fn significant(number: f64) -> String {
     format!("{:.digits$}", Figure(number))
 }
 
-/// Returns the sort key of a slice. Slices whose median latency changed most come first, then those with most keys
-/// beyond noise, then those with most lost and gained keys. Slices with fewer than [`FEW`] compared latencies come
-/// after all these, and slices without common keys come last.
+/// Returns the sort key of a slice. Slices whose median latency changed most come first, then slices with the most keys
+/// that changed beyond noise, then slices with the most lost and gained keys. Slices with fewer than [`FEW`] compared
+/// latencies follow. Slices without common keys come last.
 fn slice_rank(slice: &SliceDiff) -> impl Ord + use<> {
     let latency = slice.latency.filter(|latency| !latency.is_unchanged());
     let far = latency.map_or(0.0, |latency| latency.ratio.ln().abs());
@@ -148,7 +148,7 @@ fn sliced(kind: Kind, tables: &[&TableDiff], diff: &Diff) -> KindTable {
     KindTable { kind: Some(kind), title, notes, heads, rows }
 }
 
-/// Returns lines about new keys. Tables with the same new values share a line. Lines about the most keys come first.
+/// Returns lines such as `12 new keys of gemm: m 1, 2`. Tables with equal new values share a line.
 fn new_keys(tables: &[(&TableDiff, &ServedDiff)]) -> Vec<String> {
     let mut notes: BTreeMap<String, (u64, BTreeSet<String>)> = BTreeMap::new();
     for (table, served) in tables.iter().filter(|(_, served)| !served.rows.new.values.is_empty()) {
@@ -222,7 +222,7 @@ fn cells(slice: &SliceDiff) -> Vec<String> {
     ]
 }
 
-/// Returns the system and version of a table's reference. A system or version that equals the table's is left out.
+/// Names a table's reference by its system and version. A system or version that equals the table's is left out.
 fn reference_name(other: &Place, own: &Place) -> String {
     let parts = [(&other.system, &own.system), (&other.version, &own.version)];
     let differ = parts.into_iter().filter(|(other, own)| other != own);
@@ -299,7 +299,7 @@ pub(in crate::report) fn filled_columns(table: &TableDiff) -> impl Iterator<Item
     columns.filter(move |c| !c.column.ends_with("_limit") && is_changed(&c.column))
 }
 
-/// Lists the tables that lost keys, with the slices of these keys and the planner's answer to a query for such a key.
+/// Lists the tables that lost keys: the slices of the lost keys, and how the planner answers queries for lost keys.
 fn unserved(all: &[Unserved]) -> KindTable {
     let of_table = |unserved: &Unserved| {
         let Unserved { place, table, slices, .. } = unserved;

@@ -139,9 +139,9 @@ impl KindTable {
     }
 }
 
-/// Arranges rows as lines, grouped by place and then by table. A line consists of its text, its kind (see
-/// [`ChangeLine::kind`]) and its row; a heading has no row. If the name of a row is longer than `room` characters, the
-/// name of its table becomes a heading.
+/// Arranges rows as lines, grouped by place and then by table. Each line consists of a text, a kind (see
+/// [`ChangeLine::kind`]) and a row; headings have no row. A place has a heading unless `is_one_place` is true. A table
+/// has a heading if it has several rows, or if the name of its only row is longer than `room` characters.
 fn lines(
     rows: &[KindRow],
     is_one_place: bool,

@@ -14,7 +14,8 @@ pub(super) struct TableChange<'a> {
     pub base: &'a Table,
     /// The added, removed and changed rows.
     pub rows: &'a RowDiff,
-    /// The change of the served keys; `None` if the loader's key is unknown.
+    /// The differences between the keys that the loader serves before and after the change; `None` if the loader's key
+    /// is unknown.
     pub served: Option<&'a ServedDiff>,
     /// How much reruns of the table differ; `None` if this is unknown.
     pub noise: Option<NoiseBands<'a>>,
@@ -59,8 +60,8 @@ pub(super) struct Moved {
 }
 
 impl ChangedRows {
-    /// Collects the changed rows of a table. These are the rows with a changed latency or a lost key. Rows with a new
-    /// key count only if no latency changed. Rows with changed power count only if there are no other changed rows.
+    /// Collects the changed rows of a table: rows with a changed latency, and rows with a lost key. If no latency
+    /// changed, rows with a new key are added. If there is still no row, rows with a changed power are collected.
     pub(crate) fn new(
         change: TableChange<'_>,
         base: Option<&SeriesSet<'_>>,
@@ -114,8 +115,9 @@ impl ChangedRows {
     }
 }
 
-/// Returns the rows of one state that have no counterpart in the other state. If the loader's key is known, `served` is
-/// given, and the result is all served rows that are not in `paired`. Otherwise, the result is the rows in `differ`.
+/// Returns the rows of one state that have no counterpart in the other state. If `served` is given, these are the
+/// served rows that are not in `paired`. If `served` is `None` because the loader's key is unknown, these are the rows
+/// in `differ`.
 fn unpaired(
     served: Option<&SeriesSet<'_>>,
     differ: &[u32],

@@ -77,15 +77,15 @@ impl SeriesSet<'_> {
         pick(&candidates).into_iter().map(|i| candidates[i].rows.to_vec()).collect()
     }
 
-    /// Returns the indices in `chosen` of the series that belong to the requested slice; empty if no slice is
-    /// requested.
+    /// Returns which of the `chosen` series belong to the requested slice, as indices in `chosen`. The result is empty
+    /// if no slice is requested.
     pub(super) fn in_slice(&self, chosen: &[Vec<usize>], rings: &Rings) -> Vec<usize> {
         let Some(slice) = &rings.asked else { return Vec::new() };
         (0..chosen.len()).filter(|series| self.has_texts(&chosen[*series], slice)).collect()
     }
 
-    /// Returns true if a chart along this x axis can show the most important lines: the line through the worst row that
-    /// findings name, and a line in the slice with most changed rows.
+    /// Returns true if this x axis gives the most important series enough points for a line: the series with the worst
+    /// row that findings name, and a series in the slice with most changed rows.
     pub(super) fn shows(&self, moves: &ChangedRows, rings: &Rings) -> bool {
         let worst = self.led(rings).first().is_none_or(|series| self.is_line(&self.series[series]));
         // The smallest hash decides between equal slices, because the order of the map is arbitrary.
@@ -101,8 +101,8 @@ impl SeriesSet<'_> {
         drawn.map(|row| self.keys.hashes()[*row]).filter(|series| seen.insert(*series)).collect()
     }
 
-    /// Returns the hash of the longest series in a slice; `None` if no series of the slice has enough points for a
-    /// line.
+    /// Returns the hash of the series with most points in a slice; `None` if no series of the slice has enough points
+    /// for a line.
     fn of_slice(&self, slice: &SliceTexts) -> Option<u64> {
         let largest = self.lines().filter(|rows| self.has_texts(rows, slice));
         let largest = largest.max_by_key(|rows| (rows.len(), Reverse(rows[0])));
@@ -138,9 +138,9 @@ impl SeriesSet<'_> {
     }
 }
 
-/// Chooses at most [`SERIES`] candidates, and returns their indices. Candidates that a finding requires come first,
-/// then the candidate whose latency changed most, then candidates with other rows that findings name, then candidates
-/// that the chart prefers. Free places are filled with candidates spread evenly from fast to slow.
+/// Chooses at most [`SERIES`] candidates, and returns their indices. Candidates that a finding requires come first. The
+/// candidate whose latency or power changed most comes second. Then come candidates with rows that findings name, and
+/// then candidates that the chart prefers. Free places are filled with candidates spread evenly from fast to slow.
 fn pick(candidates: &[SeriesCandidate<'_>]) -> BTreeSet<usize> {
     let farthest = (0..candidates.len())
         .filter(|i| candidates[*i].far > 0.0)

@@ -40,7 +40,7 @@ pub struct Gallery<'a> {
     pub diff: &'a Diff,
     /// The findings on the head.
     pub findings: &'a [Finding],
-    /// The path and the slice to show in the first chart; `None` if the caller has no preference.
+    /// The path of the table and the slice to show in the first chart; `None` if the caller has no preference.
     pub first: Option<(&'a str, &'a SliceName)>,
 }
 

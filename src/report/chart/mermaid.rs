@@ -97,10 +97,11 @@ fn thinned<'p>(points: &[&'p ChartPoint]) -> Vec<&'p ChartPoint> {
     points.chunks(points.len().div_ceil(POINTS / 2)).flat_map(of_part).collect()
 }
 
-/// Chooses the line to draw, and returns the line's panel, the line, and a flag. The flag is true if the line shows a
-/// change or power. The choice is the line that changed most. If no line changed, it is a line of power, or else a line
-/// with a ringed point below the first panel, or else the slowest line of the second panel. If the requested slice has
-/// lines, only these lines are considered.
+/// Chooses the line to draw. Returns the line's panel, the line, and a flag: true if the line shows a change or power.
+///
+/// The line that changed most is chosen. If no line changed, a line of power is chosen, or else a line with a ringed
+/// point below the first panel, or else the slowest line of the second panel. If the requested slice has lines, only
+/// these lines are considered.
 fn subject(figure: &ChartFigure) -> Option<(&Panel, &ChartLine, bool)> {
     let mut all: Vec<(usize, &Panel, &ChartLine)> = Vec::new();
     for (number, panel) in figure.panels.iter().enumerate() {

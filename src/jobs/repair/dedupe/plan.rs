@@ -77,7 +77,7 @@ pub struct RemovedRow {
     pub kept: usize,
     /// The ratio of the slowest to the fastest latency of all copies of the measurement.
     pub spread: f64,
-    /// True if the copies differ by more than rerun noise.
+    /// True if the latencies of the measurement's copies differ by more than rerun noise.
     pub disagrees: bool,
     /// The row's cells by column.
     pub cells: Map<String, Value>,
@@ -96,8 +96,8 @@ pub struct TablePlan {
     pub dropped: Vec<RemovedRow>,
     /// Number of removed rows that equal the remaining copy in every cell.
     pub equal: usize,
-    /// Number of measurements whose copies differ by more than rerun noise; the copies are kept
-    /// unless the policy removes them.
+    /// Number of measurements whose copies differ by more than rerun noise. Such copies are removed only if
+    /// [`Policy::disagreeing`] is true.
     pub disagreeing: usize,
     /// Largest ratio of slowest to fastest latency among disagreeing copies.
     pub worst: f64,
@@ -132,8 +132,8 @@ impl TablePlan {
 /// The path and new bytes of a file.
 pub(super) type Rewrite = (PathBuf, Vec<u8>);
 
-/// Plans the removal of copies from a table. Also returns the new bytes of the file if rows are removed. Returns `None`
-/// if there is nothing to remove or to report. Calls `seen` with the decoded table.
+/// Plans which repeated measurements to remove from a table. Also returns the new bytes of the file if rows are
+/// removed. Returns `None` if no row is removed and there is nothing to report. Calls `seen` with the decoded table.
 pub(super) fn plan(
     site: &Site,
     file: &TableFile,

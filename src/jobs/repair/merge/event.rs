@@ -90,8 +90,8 @@ fn commented(text: &str, line: usize, event: &MergeEvent) -> String {
     lines.concat()
 }
 
-/// Adds a merge to a table's list of collections in the text of a sidecar. `last` is the list's last entry. Returns the
-/// new text.
+/// Appends a merge to the list `collections` of a table in the text of a sidecar. `last` is the list's last entry.
+/// Returns the new text.
 fn listed(text: &str, last: &Spanned<Value>, event: &MergeEvent) -> Result<String, SidecarError> {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let start = (last.referenced.line() as usize).saturating_sub(1);

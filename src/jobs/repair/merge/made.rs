@@ -8,7 +8,7 @@ use crate::base::words::{count, plural, plural_verb};
 use crate::database::diff::RowDiff;
 use crate::database::table::{Table, encode};
 
-/// The result of a merge in memory, checked against the old table.
+/// The table that a merge produces, in memory. The table contains all rows that the run does not replace, unchanged.
 #[derive(Debug)]
 pub(super) struct MergedTable {
     /// The table's new bytes.
@@ -47,11 +47,12 @@ pub(super) struct MergedRow {
 }
 
 impl MergedTable {
-    /// Makes the new table, reads it back, and compares it with the old one.
+    /// Makes the new table, and checks that no row outside the merge changes.
     ///
     /// # Errors
     ///
-    /// Refuses the merge if the table cannot be written, or if it would change a row that the run does not replace.
+    /// Refuses the merge if the new table cannot be encoded, or if it lacks or changes a row that the run does not
+    /// replace.
     pub(super) fn make(rows: &StackRows<'_>) -> Result<Self, MergeFailure> {
         let order = order(rows);
         let columns = rows.stack.table.take(&order);
@@ -95,8 +96,8 @@ impl MergedTable {
     }
 }
 
-/// Returns the rows of the stack in the order of the new table: a replacing row takes the place of
-/// the replaced one, and added rows come last.
+/// Returns the rows of the new table in order, as indices in the stack (the table's rows, then the run's rows). A row
+/// of the run takes the place of the row that it replaces. Added rows come last.
 fn order(rows: &StackRows<'_>) -> Vec<usize> {
     let mut instead: BTreeMap<usize, Option<usize>> = BTreeMap::new();
     let mut added = Vec::new();

@@ -109,7 +109,7 @@ fn own_rows(
     }
 }
 
-/// Makes the merge, checks it against the old table, and prepares the files to write.
+/// Merges the run into the table in memory, checks that no other row changes, and prepares the files to write.
 fn prepared(
     (tree, options): (&TreeFiles, &MergeOptions),
     file: &TableFile,

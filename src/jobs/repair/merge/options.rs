@@ -79,7 +79,7 @@ pub struct MergeOptions {
 pub(super) struct ListComparison {
     /// Indices of the run's rows whose keys are not in the rerun list. The merge leaves these rows out.
     pub left_out: BTreeSet<usize>,
-    /// Number of keys of the list that the run lacks.
+    /// Number of keys in the rerun list for which the run has no row.
     pub absent: usize,
 }
 

@@ -94,7 +94,7 @@ fn changed_origins(rows: &StackRows<'_>, replaced: &[MergedRow]) -> Vec<String> 
     changed.into_iter().collect()
 }
 
-/// Names a run: its only file, or the first file and the number of further files.
+/// Returns a short text for the files of a run, such as `a.parquet and 2 files more`.
 pub(super) fn run_names(run: &[RunFile]) -> String {
     match run {
         [] => "nothing".to_owned(),
