@@ -11,7 +11,8 @@ use crate::database::facts::{Fact, FactOrigin};
 #[derive(Serialize, JsonSchema)]
 pub(super) struct JsonFact<'a> {
     name: &'a str,
-    /// The fact's source: `tree` is the judged commit or folder; `rules` are the embedded rules and their overlays.
+    /// The source of the fact: `tree` for a file in the judged commit or folder, `rules` for the embedded rules and
+    /// their overlays.
     from: &'static str,
     path: Option<&'a str>,
     /// The reason why the file at `path` cannot be read; absent if it was read.
@@ -30,8 +31,8 @@ impl<'a> JsonFact<'a> {
     }
 }
 
-/// Returns each fact, such as the operation catalog, with its origin for the JSON report. Empty if the judged tree has
-/// no file of facts.
+/// Lists the facts, such as the operation catalog, for the JSON report. Each fact is listed with its source. Empty if
+/// the judged tree has no file that states facts.
 pub(super) fn json(all: &[Fact]) -> Vec<JsonFact<'_>> {
     if all.iter().all(|fact| fact.path.is_none()) {
         return Vec::new();
@@ -53,8 +54,8 @@ pub(super) fn outside(paths: &[String]) -> Option<String> {
     )))
 }
 
-/// Returns a sentence that lists which facts, such as the operation catalog, come from the judged tree and which from
-/// `rules/`. `None` if the judged tree has no file of facts.
+/// Returns a sentence that states for each fact, such as the operation catalog, whether it comes from the judged tree
+/// or from `rules/`. `None` if the judged tree has no file that states facts.
 pub(super) fn facts(all: &[Fact]) -> Option<String> {
     all.iter().find(|f| f.path.is_some())?;
     let date = all.iter().find_map(|fact| fact.date.as_deref()).unwrap_or_default();

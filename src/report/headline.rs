@@ -83,8 +83,8 @@ fn rows(n: u64) -> String {
     }
 }
 
-/// Returns the number of findings that the base or the baseline also has, in total and by rule, as text. `None` without
-/// such findings, or if the run has no base.
+/// Returns the number of findings that the base or the baseline also has, in total and by rule, as text. `None` if
+/// there are no such findings, or if the run did not compare a base with a head.
 pub(super) fn existing(report: &Report) -> Option<String> {
     report.diff.as_ref()?;
     let (all, rules) = by_rule(report.findings.iter().filter(|f| f.is_old()));

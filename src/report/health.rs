@@ -32,11 +32,11 @@ pub(crate) struct HealthMap {
 /// The cells of one table.
 #[derive(Debug, Serialize)]
 pub(crate) struct HealthRow {
-    /// The table's name without `_perf`; empty for the row of findings on sidecars and systems.
+    /// The table's name without `_perf`. Empty in the row that counts findings on sidecars and system files.
     pub table: String,
-    /// The table's full name, as findings contain it.
+    /// The table's full name, such as `gemm_perf`; empty if `table` is empty.
     pub stem: String,
-    /// One cell per system; `None` if the system has neither this table nor findings on it.
+    /// One cell per system; `None` if the system has neither this table nor a finding on this table.
     pub cells: Vec<Option<HealthCell>>,
     /// The sum of the row's cells over all systems.
     pub total: HealthCell,
@@ -45,13 +45,13 @@ pub(crate) struct HealthRow {
 /// The findings on all versions of a table on one system.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct HealthCell {
-    /// The name of the most severe finding's severity; `ok` without findings.
+    /// The severity of the most severe finding, as text; `ok` if there are no findings.
     pub worst: &'static str,
-    /// The number of errors that are neither waived nor existing.
+    /// The number of errors that are not waived and that neither the base nor the baseline has.
     pub errors: usize,
-    /// The number of warnings that are neither waived nor existing.
+    /// The number of warnings that are not waived and that neither the base nor the baseline has.
     pub warnings: usize,
-    /// The number of infos that are neither waived nor existing.
+    /// The number of infos that are not waived and that neither the base nor the baseline has.
     pub infos: usize,
     /// The judged versions, each after its backend, such as `vllm 0.24.0`. The versions are sorted by backend, and the
     /// newest version of a backend comes first.

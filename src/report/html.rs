@@ -44,7 +44,8 @@ struct Page<'a> {
     /// urgency.
     findings: Vec<&'a FindingView<'a>>,
     choices: Choices<'a>,
-    /// True if some findings are waived or existing. The page hides such findings at first.
+    /// True if the page contains findings that are waived, or that the base or the baseline also has. The page hides
+    /// these findings at first.
     debt: bool,
     /// The rules with findings.
     rules: Vec<&'a RuleView>,
@@ -72,7 +73,7 @@ struct Page<'a> {
     nonce: String,
 }
 
-/// The values by which findings can be filtered.
+/// The values that a reader of the page can select to filter findings.
 #[derive(Serialize)]
 struct Choices<'a> {
     severity: Vec<&'a str>,

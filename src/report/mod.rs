@@ -72,7 +72,7 @@ pub enum ReportFormat {
 }
 
 impl ReportFormat {
-    /// Returns true if the format describes a change, so that it needs two states of a database.
+    /// Returns true if the format exists only for comparisons of two states of a database.
     pub fn compares(self) -> bool {
         matches!(self, Self::Stages | Self::Audit)
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, plural};
 
-/// The value of [`Predictions::not_asked`] if the user turned predictions off with this option. The report then has no
+/// The option with which a user turns predictions off. If [`Predictions::not_asked`] has this value, the report has no
 /// section about predictions.
 pub(crate) const PREDICTIONS_OFF: &str = "--planner none";
 
@@ -44,8 +44,8 @@ pub struct Predictions {
     pub range: Option<[f64; 2]>,
     /// The numbers of steps for which the planner reports power: before the change, then after it.
     pub power: [usize; 2],
-    /// The steps whose time changed most, one step per cause. The step whose time changed by the largest factor comes
-    /// first.
+    /// The steps whose time changed most, sorted by the factor of the change, largest first. Of several steps with the
+    /// same cause, only one is listed.
     pub movers: Vec<PredictedMove>,
     /// The reasons why steps that were predicted before the change cannot be predicted after it.
     pub losses: Vec<String>,
@@ -75,7 +75,7 @@ pub struct PredictedMove {
     pub after_ms: f64,
     /// The relative change of the step's time, as text for people.
     pub change: String,
-    /// The operation whose time changed most; `None` if no operation changed.
+    /// The operation whose predicted time changed most; `None` if no operation's time changed.
     pub because: Option<String>,
     /// The changed tables that serve the operation, with the slices that changed; `None` if no changed file explains
     /// the change.
@@ -90,7 +90,7 @@ impl PredictedMove {
         format!("{before:.3} → {after:.3} ms, {}", self.change)
     }
 
-    /// Describes the operation whose time changed most, and the cause of the change.
+    /// Joins two texts: the operation whose time changed most, and the changed tables that explain the change.
     pub(crate) fn reason(&self) -> String {
         let parts: Vec<&str> =
             [&self.because, &self.cause].into_iter().flatten().map(String::as_str).collect();
@@ -151,7 +151,8 @@ impl Predictions {
         self.versions == 0 && is_complete
     }
 
-    /// Returns the lines of the section without its title, the most important first.
+    /// Returns the lines of the report's section about predictions, the most important first. The title of the section
+    /// is not included.
     pub(crate) fn lines(&self) -> Vec<PredictionLine> {
         let mut lines = self.notes();
         for mover in self.movers.iter().take(LINES.saturating_sub(lines.len())) {

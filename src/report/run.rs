@@ -65,7 +65,7 @@ pub struct Report {
     pub remeasured: Option<Remeasured>,
     /// The wall-clock time of the run.
     pub elapsed: Duration,
-    /// The data that only the report by stages needs; `None` if that report was not requested.
+    /// The data that only the report format `stages` needs; `None` if that format was not requested.
     pub(crate) stages: Option<StageInput>,
     /// A sentence about the random sample of findings that the report contains; `None` if the report contains all
     /// findings.
@@ -180,8 +180,8 @@ fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The names under which a finding's evidence can contain a latency ratio: that of the worst row, or the median over
-/// all rows.
+/// The names under which a finding's evidence can contain a latency ratio: the ratio of the worst row, or the median
+/// ratio of all rows.
 const RATIOS: [&str; 3] = ["worst", "worst_ratio", "median_ratio"];
 
 /// The sort key that puts the most urgent findings first. It compares the severity, then the effect on predicted step
@@ -208,13 +208,13 @@ fn consequence(finding: &Finding) -> impl Ord + use<> {
     Reverse((models.map_or(0, |m| m.loses), moves))
 }
 
-/// Returns the absolute log ratio of a finding's worst row; `None` if the finding has no ratio.
+/// Returns the absolute logarithm of the latency ratio in a finding's evidence; `None` if there is no ratio.
 fn log_ratio(finding: &Finding) -> Option<f64> {
     let ratio = RATIOS.iter().find_map(|name| finding.evidence.get(name)?.as_f64());
     ratio.filter(|ratio| *ratio > 0.0).map(|ratio| ratio.ln().abs())
 }
 
-/// Converts a non-negative number to an integer that sorts in the same order.
+/// Converts a non-negative number to an integer, so that integers sort in the same order as the numbers.
 fn ordered(number: f64) -> u64 {
     number.max(0.0).to_bits()
 }

@@ -46,7 +46,7 @@ pub(crate) struct StageSpecs {
     stages: Vec<StageSpec>,
 }
 
-/// The data that only the report by stages needs: the stages, and whether queries reach the changed rows.
+/// The data that only the report format `stages` needs: the stages, and whether queries reach the changed rows.
 #[derive(Debug, Default)]
 pub(crate) struct StageInput {
     pub specs: StageSpecs,

@@ -12,8 +12,8 @@ use crate::specs::KeyPart;
 /// number of characters of a column's name, then of a column's value.
 const ROOM: [(usize, usize); 5] = [(32, 32), (32, 24), (32, 16), (32, 10), (12, 10)];
 
-/// Returns a text with the columns that all series share, and the name of each series. Names consist of the columns
-/// that the key parts `fixed` read. `series` contains the row numbers of each series.
+/// Returns two results: a text with the columns whose value is the same in all series, and a name for each series. Only
+/// columns that the key parts `fixed` read are used. `series` contains the row numbers of each series.
 pub(super) fn names(
     table: &Table,
     fixed: &[KeyPart],
@@ -64,8 +64,8 @@ fn labels(apart: &[(&str, Vec<String>)], series: usize) -> Vec<String> {
     labels
 }
 
-/// Replaces the start and the end that all values share by `…`. If one of the values is short, all values are returned
-/// unchanged.
+/// Replaces the common start and the common end of all values by `…`. If one of the values has at most `LONG`
+/// characters, all values are returned unchanged.
 fn unlike(values: &[String]) -> Vec<String> {
     const LONG: usize = 24;
     if values.iter().any(|value| value.chars().count() <= LONG) {

@@ -12,8 +12,8 @@ use crate::database::diff::FAR;
 use crate::database::table::TableScope;
 
 impl Sides<'_> {
-    /// Returns the panel of power in W, which is drawn if the power changed but no latency or key did. A horizontal
-    /// line marks the power limit. The limit is read from the first row of the first series.
+    /// Creates a panel of power in W. A chart consists of this panel alone if the change concerns power, but no latency
+    /// and no key. A horizontal line marks the power limit, which is read from the first row of the first series.
     pub(crate) fn power(&self, chosen: &[Vec<usize>]) -> Panel {
         let Self { scope, head, base, beside, .. } = self;
         let limit = scope.table.column("power_limit").map(|column| column.number(chosen[0][0]));
@@ -30,8 +30,9 @@ impl Sides<'_> {
         panel
     }
 
-    /// Returns the panels that have lines. The first shows the latency. The second shows the ratio to the latency
-    /// before the change, or else the rate. The third shows the ratio to the latency of a peer.
+    /// Returns the chart's panels, except those without lines. The first panel shows the latency. The second shows the
+    /// latency after the change divided by the latency before; without a change, it shows the rate. The third shows the
+    /// table's latency divided by the latency of a peer.
     pub(crate) fn panels(&self, chosen: &[Vec<usize>]) -> Result<Vec<Panel>, ExprError> {
         let Self { axis, scope, head, beside: ChartContext { rings, peer, .. }, .. } = self;
         let none = Rings::default();
@@ -69,8 +70,8 @@ impl Sides<'_> {
         Ok(panels)
     }
 
-    /// Creates an empty panel for ratios of latencies, after over before. The shaded range is the noise of reruns at
-    /// the median latency.
+    /// Creates an empty panel for ratios: the latency after the change divided by the latency before it. The shaded
+    /// range contains 99 % of the ratios between reruns of a row with the chart's median latency.
     fn change(&self, chosen: &[Vec<usize>]) -> Panel {
         let mut drawn: Vec<f64> =
             chosen.iter().flatten().map(|row| self.head.latency[*row]).collect();
@@ -84,8 +85,9 @@ impl Sides<'_> {
         Panel { mark: Some(1.0), scale, band, ..Panel::named(&format!("{name}, after / before")) }
     }
 
-    /// Labels the rate panel with the chart's own rate, and marks the limit of this rate by a line. The limit is
-    /// computed for the row with the number `first`. A limit of more than ten times the largest rate is not marked.
+    /// Sets the label of the rate panel to the name of the rate in the chart's spec. A horizontal line marks the
+    /// largest rate that the machine allows, which is computed for the row with the number `first`. There is no line if
+    /// this limit is more than ten times the largest drawn rate.
     fn limit(&self, panel: &mut Panel, first: usize) -> Result<(), ExprError> {
         let Some(rate) = &self.axis.chart.rate else { return Ok(()) };
         let limit = rate.limit.as_ref().map(|limit| limit.numbers(self.scope)).transpose()?;

@@ -12,7 +12,7 @@ use crate::database::table::{Table, TableScope};
 use crate::findings::{Evidence, Finding, SliceEvidence};
 use crate::specs::system::System;
 
-/// A peer that is drawn with a table.
+/// A peer whose latencies a chart shows beside those of a table.
 pub(super) struct Peer<'a> {
     /// The rows of the peer.
     table: Arc<Table>,
@@ -23,9 +23,9 @@ pub(super) struct Peer<'a> {
 }
 
 impl<'a> Peer<'a> {
-    /// Finds the peer to draw with a table: a peer that findings on the table name, or else the reference of an added
-    /// table. `None` if there is no such peer or the peer cannot be read. References with implausible latencies are
-    /// skipped.
+    /// Finds the peer to draw with a table: a peer that one of the `findings` mentions, or else the reference with the
+    /// path `nearest`. `None` if there is no such peer or its file cannot be read. References with implausible
+    /// latencies are skipped.
     pub(crate) fn find(
         state: State<'a>,
         file: &TableFile,
@@ -85,8 +85,8 @@ fn reference<'a>(
     state.catalog.table(&edition?.files.first()?.entry.path)
 }
 
-/// Returns the name of the reference with the largest latency ratio in a slice, and the absolute logarithm of this
-/// ratio. `None` if the evidence of the slice has no ratios.
+/// Returns the name of the reference whose latency ratio in a slice is farthest from 1, and the absolute logarithm of
+/// this ratio. `None` if the evidence of the slice has no ratios.
 pub(super) fn farthest(evidence: &SliceEvidence) -> Option<(String, f64)> {
     let (_, figure) = &evidence.figure;
     let ratios = figure.as_object()?.iter();

@@ -15,7 +15,7 @@ const MOST_RINGS: usize = 10;
 /// The name of a slice: a map from the name of each key part to its text, such as from `gemm_dtype` to `fp8`.
 pub(super) type SliceTexts = BTreeMap<String, String>;
 
-/// The rows of a table that findings name.
+/// A table's rows that have findings. A chart draws rings around the points of these rows.
 #[derive(Debug, Default)]
 pub(crate) struct Rings {
     /// The rules whose findings name rows of the table. Rules with errors come first.
@@ -26,15 +26,15 @@ pub(crate) struct Rings {
     /// The rows that a chart shows with priority: first the worst row of each finding, then the second worst row of
     /// each finding, and so on.
     pub(in crate::report) priority_rows: Vec<usize>,
-    /// The slices in which the findings without row numbers compare the table with a peer. Slices with the largest
-    /// difference from the peer come first.
+    /// The slices that findings compare with a peer. Only findings without row numbers are considered. Slices whose
+    /// latencies differ most from the peer's latencies come first.
     pub(super) slices: Vec<SliceTexts>,
     /// The slice that the caller requests, which takes precedence over findings; `None` if no slice is requested.
     pub(super) asked: Option<SliceTexts>,
 }
 
 impl Rings {
-    /// Collects the rows that findings on a table name. `rows` is the number of rows in the table.
+    /// Collects the table's rows that have findings. `rows` is the number of rows in the table.
     pub(crate) fn new<'f>(findings: impl IntoIterator<Item = &'f Finding>, rows: usize) -> Self {
         let mut findings: Vec<&Finding> = findings.into_iter().collect();
         findings.sort_by(|a, b| (a.severity, &a.rule).cmp(&(b.severity, &b.rule)));
@@ -81,7 +81,7 @@ impl Rings {
         })
     }
 
-    /// Returns the rules whose findings name a row, as indices of `rules`.
+    /// Returns the rules with a finding on this row, as indices of `rules`.
     pub(in crate::report) fn of(&self, row: usize) -> &[usize] {
         self.by_row.get(&row).map_or(&[], Vec::as_slice)
     }
@@ -118,7 +118,7 @@ impl Rings {
         }
     }
 
-    /// Returns the row numbers of the rows that findings name.
+    /// Returns the row number of each row that has findings.
     pub(super) fn rows(&self) -> impl Iterator<Item = usize> {
         self.by_row.keys().copied()
     }

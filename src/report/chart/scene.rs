@@ -43,7 +43,7 @@ impl<T: Into<String>> From<T> for SeriesName {
     }
 }
 
-/// A rule whose findings name points of a chart.
+/// A rule that has findings on a chart's rows. The chart draws rings around the points of these rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RingedRule {
     /// The rule's id.

@@ -20,7 +20,7 @@ const COPIES: usize = 200;
 pub(in crate::report) enum RowUse {
     /// The loader serves the row.
     Served = 0,
-    /// The loader serves another row with the same key.
+    /// A copy: the loader serves another row with the same key instead of this row.
     Copy = 1,
     /// The loader does not read the row.
     Unread = 2,
@@ -33,7 +33,7 @@ pub(in crate::report) struct SeriesSet<'a> {
     pub keys: Keys<'a>,
     /// The key parts that define a slice. A chart shows one slice.
     pub slices: Keys<'a>,
-    /// The loader's key; `None` if unknown.
+    /// The key by which the loader looks up a row; `None` if the key is unknown.
     pub(super) loader: Option<Keys<'a>>,
     pub uses: Vec<RowUse>,
     /// The row numbers of each series in file order. The map's key is the hash of the key parts `keys`.
@@ -45,8 +45,8 @@ pub(in crate::report) struct SeriesSet<'a> {
     pub rate: Vec<f64>,
     /// The power of each row in W; NaN if it was not read.
     pub(super) power: Vec<f64>,
-    /// For each row, the index of the first condition in the chart's `prefer` that the row meets, or the number of
-    /// conditions if it meets none.
+    /// The preference for each row: the index of the first condition in the chart's `prefer` that the row meets, or the
+    /// number of conditions if it meets none.
     pub preferred: Vec<usize>,
 }
 
@@ -146,8 +146,8 @@ impl<'a> SeriesSet<'a> {
         self.by_place(served, values, rings)
     }
 
-    /// Returns the points of rows that are not served: rows with the key of a served row, and rows that the loader does
-    /// not read but that findings name. At most [`COPIES`] rows are drawn, rows that findings name first.
+    /// Returns the points of rows that the loader does not serve: copies of served rows, and unread rows that have
+    /// findings. At most [`COPIES`] points are returned; rows with findings come first.
     pub(super) fn copies(&self, rows: &[usize], values: &[f64], rings: &Rings) -> Vec<ChartPoint> {
         let is_named = |row: &usize| !rings.of(*row).is_empty();
         let mut copies: Vec<usize> =
@@ -205,8 +205,8 @@ fn uses(scope: &TableScope<'_>, loader: &Keys<'_>) -> Result<Vec<RowUse>, ExprEr
     Ok(uses)
 }
 
-/// Determines the use of rows in a table without a known key. In each series, the first row at each x position counts
-/// as served, and all further rows at this position count as copies.
+/// Determines which rows count as served in a table whose key is unknown: the first row at each x position of a series.
+/// All further rows at this position count as copies.
 fn first_at_each_place(keys: &Keys<'_>, x: &[f64]) -> Vec<RowUse> {
     let mut seen = HashSet::new();
     let places = keys.hashes().iter().zip(x).map(|(series, x)| (*series, x.to_bits()));

@@ -19,7 +19,8 @@ pub struct ChartSpec {
     /// shows one slice.
     #[serde(default)]
     pub panel: Option<Vec<String>>,
-    /// Conditions on rows. A series with a row that meets a condition is preferred; earlier conditions take precedence.
+    /// The conditions by which a chart chooses series. A series is preferred if one of its rows meets a condition.
+    /// Earlier conditions take precedence.
     #[serde(default)]
     pub prefer: Vec<Expr>,
     /// The rate in the second panel; `None` to show the speed-of-light bound divided by the latency.

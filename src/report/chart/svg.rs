@@ -28,10 +28,10 @@ const LINE: u32 = 18;
 const LINE_CHARS: usize = 116;
 /// The maximum number of lines of the subtitle.
 const SUBTITLE: usize = 4;
-/// The largest ratio on a linear axis. With larger ratios, the axis is logarithmic, since small ratios would form a
-/// flat line.
+/// The largest ratio that is shown on a linear y axis. If a panel has larger ratios, its axis is logarithmic, since
+/// small ratios would look like a flat line.
 const LINEAR: f64 = 4.0;
-/// The largest ratio between the ends of a logarithmic axis. Values below this range are not shown.
+/// The maximum ratio of the largest to the smallest value on a logarithmic y axis. Smaller values are cut off.
 const DECADES: f64 = 1e4;
 
 /// Draws a chart as SVG, with escaped texts. If a page contains the SVG inline, points show their values on hover.
@@ -55,7 +55,7 @@ pub fn svg(figure: &ChartFigure) -> Result<String> {
     Ok(sized(&drawn, height, &said).replacen("</svg>", &end, 1))
 }
 
-/// Draws a chart as SVG text into `drawn`: the title, the subtitle with the lines `said`, and the panels.
+/// Draws a chart as SVG text into `drawn`: the title, the subtitle (its lines are `said`), and the panels.
 fn paint<'a>(
     figure: &ChartFigure,
     said: &[String],

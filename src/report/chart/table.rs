@@ -18,14 +18,14 @@ use crate::specs::KeyPart;
 pub(super) struct ChartContext<'a> {
     /// The change of the table between base and head; `None` if there is no base.
     pub change: Option<TableChange<'a>>,
-    /// The rows that findings name.
+    /// The table's rows that have findings; their points get rings.
     pub rings: &'a Rings,
     /// The peer that is drawn with the table; `None` without one.
     pub peer: Option<&'a Peer<'a>>,
 }
 
-/// Builds the chart of a table: a few series of one slice, from fast to slow. The series of each finding's worst row
-/// are always included. `None` if no axis has enough points for a line.
+/// Builds a table's chart: a few series of one slice, from fast to slow. The series with the worst row of each finding
+/// are always included. `None` if no series has enough points for a line.
 ///
 /// # Errors
 ///

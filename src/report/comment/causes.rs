@@ -15,8 +15,8 @@ use crate::report::view::finding::FindingView;
 /// message.
 const WORDS: usize = 5;
 
-/// Words that never identify a cause, because they depend on the numbers in a message. `have`, for example, follows
-/// only a plural.
+/// Words that are ignored when messages are grouped by cause, because they depend on the numbers in a message. For
+/// example, `have` follows only a plural.
 const OF_NUMBERS: [&str; 2] = ["about", "have"];
 
 /// The findings of one rule and severity that share a cause. The findings can concern several versions.

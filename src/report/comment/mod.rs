@@ -22,9 +22,9 @@ const LONGEST: usize = 16_000;
 /// The number of charts drawn in the comment itself.
 pub const SKETCHES: usize = 1;
 
-/// The limits on the sections of a comment, from the largest to the smallest. A comment is rendered with one entry
-/// after the other until it has at most [`READ`] bytes. The entries from [`FORCED`] on are used only if the comment
-/// still has more than [`LONGEST`] bytes.
+/// The limits on the sections of a comment, from the largest to the smallest. The comment is rendered with the first
+/// entry, then with the second, and so on, until it has at most [`READ`] bytes. The entries from the index [`FORCED`]
+/// on are used only if the comment still has more than [`LONGEST`] bytes.
 const SIZES: [Size; 7] = [
     size([20, 5, 100, 10, 6, 40, 1, 100]),
     size([10, 3, 100, 10, 6, 15, 1, 40]),

@@ -31,7 +31,7 @@ pub(super) struct Size {
     pub blocks: usize,
     /// The maximum number of lines in each summary table of the change.
     pub slices: usize,
-    /// The maximum number of steps in the table of predictions.
+    /// The maximum number of rows in the table of the steps whose predicted time changed most.
     pub movers: usize,
     /// The maximum number of items in a list of tables, files or charts. A longer list is left out completely.
     pub listed: usize,
@@ -41,7 +41,7 @@ pub(super) struct Size {
     pub output: usize,
 }
 
-/// The maximum number of causes in the list of errors, and in the list of warnings.
+/// The maximum number of causes in the list of errors. The list of warnings has the same maximum.
 const GLANCE: usize = 10;
 
 /// The maximum number of rules whose advice the comment quotes beside the decision. Only the first step of the advice
@@ -58,7 +58,8 @@ pub(super) struct Sections<'a> {
     notes: Option<String>,
     /// The numbers of changed tables, as one line per kind of change.
     kinds: &'a [KindLine],
-    /// Lines about changed attributes, facts, settings and versions.
+    /// Lines about four things that changed: attributes of rows (such as the device), files of facts, settings of this
+    /// program, and versions that a query can select.
     remarks: &'a [String],
     /// The summary tables of the change, one per kind of change that has rows.
     kind_tables: Vec<ChangeTable>,
@@ -69,7 +70,7 @@ pub(super) struct Sections<'a> {
     predictions: Vec<PredictionLine>,
     /// The steps whose predicted time changed most, as rows of a table.
     movers: Vec<MoverRow>,
-    /// The maximum number of causes in the list of errors, and in the list of warnings.
+    /// The maximum number of causes in the list of errors. The list of warnings has the same maximum.
     glance: usize,
     /// The causes of the new errors.
     errors: Vec<CauseSection<'a>>,
@@ -164,7 +165,7 @@ fn fingerprints(view: &ReportView<'_>) -> Vec<String> {
     worst.take(FINGERPRINTS).map(|f| f.raw.fingerprint()[..8].to_owned()).collect()
 }
 
-/// Lines that state which contents the comment leaves out, so that they are only in the JSON report.
+/// Lines such as `12 tables in the JSON report.`, which state what the comment leaves out.
 #[derive(Default)]
 struct LeftOut(Vec<String>);
 
@@ -186,15 +187,16 @@ impl LeftOut {
     }
 }
 
-/// Returns the first step of the rule's advice for each cause that `is_meant` selects, joined into one text. At most
-/// [`STEPS`] rules are quoted.
+/// Returns the first step of the advice of at most [`STEPS`] rules, joined into one text. `is_meant` selects the causes
+/// whose rules are quoted.
 fn steps(causes: &[CauseSection<'_>], is_meant: impl Fn(&CauseSection<'_>) -> bool) -> String {
     let steps = causes.iter().filter(|cause| is_meant(cause)).filter_map(CauseSection::first_step);
     let steps = steps.take(STEPS).map(|(rule, step)| format!("{rule}: {step}."));
     steps.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the decision in one line: whether the run blocks the merge, in agreement with the exit code, and what to do.
+/// Returns a line that states whether the run blocks the merge, and what to do. The line always agrees with the exit
+/// code.
 fn decision(view: &ReportView<'_>, extras: &Extras<'_>, causes: &[CauseSection<'_>]) -> String {
     let failing = view.raw.findings.iter().filter(|f| view.outcome.fails(f));
     let mut counts: BTreeMap<Severity, usize> = BTreeMap::new();

@@ -38,7 +38,7 @@ struct PageSeries {
     /// The row numbers of the series on each side of the page. An entry contains the index of a side (the table, its
     /// base or a peer), then the row numbers in this side's table.
     rows: Vec<(usize, Vec<usize>)>,
-    /// The number of the series' rows that findings name.
+    /// The number of this series' rows that have findings.
     ringed: usize,
     /// The smallest index in [`Rings::priority_rows`] of a row of the series. Series with a small index are shown
     /// first. `None` if that list contains no row of the series.
@@ -141,8 +141,8 @@ fn changed(series: &PageSeries, sets: &[SeriesSet<'_>], base: usize) -> usize {
     points(0).symmetric_difference(&points(base)).count()
 }
 
-/// Sorts series by importance: series with findings come first, then changed series. All further series alternate
-/// between slices.
+/// Sorts series by importance: series with findings, then changed series, then all others. The others are taken from
+/// each slice in turn, one series at a time.
 fn ranked(all: HashMap<u64, PageSeries>) -> Vec<PageSeries> {
     let mut series: Vec<(u64, PageSeries)> = all.into_iter().collect();
     // The hash orders series of equal priority arbitrarily, but in the same way in every run.

@@ -89,7 +89,7 @@ impl CellColumn {
         })
     }
 
-    /// Returns the distinct values as texts. They are sorted by value.
+    /// Returns the distinct values as texts, in ascending order of the values.
     pub(crate) fn distinct(mut self) -> Vec<String> {
         self.cells.sort_by(compare);
         let text = |cell: &CellValue| match json(cell) {

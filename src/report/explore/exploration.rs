@@ -40,7 +40,7 @@ pub(crate) struct ExploredSide<'a> {
 
 /// The contents of an explorer page.
 pub(crate) struct Exploration<'a> {
-    /// The root folder of the database, and the commits or files on disk that the page shows, as text for people.
+    /// A text that names the root folder of the database, and the commits (or files on disk) that the page shows.
     pub states: String,
     /// The sides of the page: the table itself, then its base, then its peers.
     pub sides: Vec<ExploredSide<'a>>,

@@ -34,7 +34,8 @@ const STYLE: &str = include_str!("page.css");
 const MODEL: &str = include_str!("model.js");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The chart library, with its licence in the first lines because each page contains a copy.
+/// The JavaScript of the chart library uPlot. The first lines are its licence, because each page contains a copy of the
+/// library.
 const LIBRARY: &str = include_str!("uplot/uPlot.iife.min.js");
 const LIBRARY_STYLE: &str = include_str!("uplot/uPlot.min.css");
 const LIBRARY_LICENCE: &str = include_str!("uplot/LICENSE");
@@ -60,7 +61,7 @@ pub struct ExplorerPage {
 struct PageView<'a> {
     version: &'static str,
     title: &'a str,
-    /// The root folder of the database, and the commits or files on disk that the page shows, as text for people.
+    /// A text that names the root folder of the database, and the commits (or files on disk) that the page shows.
     states: String,
     summary: &'a str,
     notes: &'a [String],

@@ -67,10 +67,10 @@ pub(super) struct JsonChange<'a> {
     columns_changed: Vec<&'a str>,
     attributes_changed: Vec<&'a str>,
     served: JsonServed<'a>,
-    /// The removed keys that no version serves after the change.
+    /// The numbers of removed keys and shapes that no version serves after the change.
     unserved: JsonUnserved,
-    /// The versions that a query can select only after the change, and the versions that the loader reads only before
-    /// the change.
+    /// Two lists of versions: those that a query can select only after the change, and those that the loader no longer
+    /// reads after the change.
     versions: JsonVersions<'a>,
 }
 
@@ -120,7 +120,7 @@ fn served(served: &ServedDiff) -> JsonServed<'_> {
     }
 }
 
-/// Returns the numbers of served keys for the JSON report, without the lists of attributes and slices.
+/// Returns the numbers of served keys for the JSON report. The lists `attributes` and `slices` remain empty.
 fn counts<'a>(served: &ServedDiff) -> JsonServed<'a> {
     JsonServed {
         common: served.common,

@@ -86,7 +86,8 @@ struct JsonStatement<'a> {
     rule: &'a str,
     #[schemars(with = "Severity")]
     severity: &'static str,
-    /// The rule's confidence, which is how often its findings are right; null for an unknown rule.
+    /// The confidence that a finding of this rule and severity is a real defect, such as `likely`; null for an unknown
+    /// rule.
     confidence: Option<Confidence>,
     fingerprint: String,
     path: &'a str,

@@ -231,8 +231,8 @@ fn key(measured: &Measured) -> String {
     clean(&pairs(key))
 }
 
-/// Returns the remarks on a point, each after two spaces. A point is a proxy if the device could not measure it in the
-/// way in which its row was recorded; `why` is then the reason.
+/// Returns the remarks on a point, each after two spaces. If the point is a proxy, `why` states why the device could
+/// not measure it in the way in which its row was recorded.
 fn remarks(measured: &Measured, why: &str) -> String {
     let standing = match measured.verdict() {
         PointVerdict::Beyond => "  outside rerun noise".to_owned(),

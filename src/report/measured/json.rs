@@ -64,7 +64,8 @@ struct JsonSample<'a> {
     table_rows: usize,
     /// Number of rows from which the sample was drawn.
     rows: usize,
-    /// The number of rows that the verdict covers: all rows of slices with a judged point.
+    /// The number of rows that the verdict covers: all rows of slices with at least one point that was compared with
+    /// its recorded latency.
     covered_rows: usize,
     /// A text about rows that were left out because they need more GPUs than the machine has; null if there are none.
     larger: Option<&'a str>,
@@ -91,17 +92,20 @@ struct JsonSample<'a> {
     drift: Vec<f64>,
     /// Number of points whose time is bound by kernel launches on the host.
     host_bound: usize,
-    /// The speed of the run's GPU compared with the recorded times; null if too few control tables were measured.
+    /// The speed of the run's GPU relative to the recorded times, as estimated from other measured tables; null if too
+    /// few other tables were measured.
     card: Option<JsonCard>,
     /// The slices that have enough points to estimate a bias.
     slices: Vec<JsonSlice<'a>>,
-    /// For a failed table, a sentence that states whether its collector changed since the table was measured.
+    /// A sentence that states whether the collector that measured the table changed since then; null if the table did
+    /// not fail or has no known collector.
     origin: Option<&'a str>,
     /// Lines of errors and warnings that the runner wrote to standard error while the table was measured.
     complaints: &'a Complaints,
 }
 
-/// The speed of the run's GPU compared with the recorded times, as measured on control tables.
+/// The speed of the run's GPU relative to the recorded times. It is estimated from control tables, which are the other
+/// tables that the run measures.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Card")]
 struct JsonCard {
@@ -111,7 +115,7 @@ struct JsonCard {
     /// The relative difference by which the table's measured times are corrected before the verdict, such as 0.02 if
     /// the run's GPU is assumed to be 2 % slower.
     offset: f64,
-    /// Number of control tables.
+    /// Number of control tables, from which the GPU's speed is estimated.
     tables: usize,
 }
 

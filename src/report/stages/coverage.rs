@@ -46,8 +46,7 @@ impl Coverage {
     }
 }
 
-/// Returns the coverage of the stages for artifact integrity and for numerical sanity: the numbers of changed tables,
-/// files and rows.
+/// Returns the coverage of a stage that checks files or measured values: the numbers of checked tables, files and rows.
 fn values(report: &Report) -> Coverage {
     let checked = vec![("tables", report.tables), ("files", report.files), ("rows", report.rows)];
     Coverage { checked, ..Coverage::default() }

@@ -83,7 +83,7 @@ pub(crate) fn schema(generator: SchemaGenerator) -> Schema {
     generator.into_root_schema_for::<StagesDocument<'_>>()
 }
 
-/// Returns the data that only the report by stages needs.
+/// Returns the data that only the report format `stages` needs.
 ///
 /// # Errors
 ///

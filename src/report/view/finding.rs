@@ -18,8 +18,8 @@ pub(crate) struct FindingView<'a> {
     pub severity: &'static str,
     /// The severity as a number for sorting; 0 is the worst.
     pub rank: u8,
-    /// The finding's status: `waived` or `new`, for example. `known`: the base or the baseline also has the finding.
-    /// `moved`: the base has it on the table's old path. `open`: nothing was compared.
+    /// The finding's status: `waived`; `new`; `known` if the base or the baseline also has the finding; `moved` if the
+    /// base has it on the table's old path; `open` if nothing was compared.
     pub state: &'static str,
     /// The rule's id.
     pub rule: String,
@@ -39,8 +39,8 @@ pub(crate) struct FindingView<'a> {
     pub rows: String,
     /// The message of the finding.
     pub message: String,
-    /// A sentence on the predicted step time that the finding's table changes most; `None` if the change is too small
-    /// to mention or if nothing was predicted.
+    /// A sentence such as `its table moves STEP by 12 %`, about the predicted step that the finding's table changes
+    /// most; `None` if the change is too small to mention or if nothing was predicted.
     pub moves: Option<String>,
     /// The waiver that applies to the finding; `None` if the finding is not waived.
     pub waived_by: Option<String>,

@@ -69,7 +69,7 @@ pub(crate) struct HeadView {
     pub verdict: &'static str,
     /// The one-line summary of the run.
     pub headline: String,
-    /// Sentences about the conditions of the run, such as overlaid rules or existing findings.
+    /// Sentences about the conditions of the run, such as which files override embedded rules.
     pub notes: Vec<String>,
 }
 
@@ -79,7 +79,8 @@ pub(crate) struct RuleView {
     /// The severity of the rule's findings, unless the rule's check chooses another one.
     #[serde(skip)]
     pub severity: Severity,
-    /// The rule's confidence: how often its warnings are right.
+    /// The confidence that a warning of this rule is a real defect. The confidence in the rule's errors is always
+    /// `Certain`.
     #[serde(skip)]
     pub confidence: Confidence,
     pub id: String,

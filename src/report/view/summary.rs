@@ -14,11 +14,11 @@ use crate::report::headline::by_rule;
 /// The maximum number of attribute changes or versions that a line of the summary lists.
 const MOVED: usize = 3;
 
-/// The maximum number of files in a list of changed files. For each file, at most this many changed fields are listed.
+/// The maximum number of files in a list of changed files, and the maximum number of changed fields listed per file.
 const FACTS: usize = 5;
 
-/// Returns escaped lines about changed attributes of rows, files of facts, settings of this program, and versions that
-/// a query can select.
+/// Returns lines about four kinds of changes: attributes of rows, files of facts, settings of this program, and
+/// versions that a query can select. The lines are escaped.
 pub(super) fn remarks(diff: &Diff) -> Vec<String> {
     let lines = [attributes(diff), facts(diff), settings(diff), versions(diff)];
     lines.into_iter().flatten().map(|line| clean(&line)).collect()
@@ -57,8 +57,8 @@ fn with_list(what: &str, said: Vec<String>, most: usize) -> Option<String> {
     (!said.is_empty()).then(|| format!("{what}: {}", first_of(&said, most, "; ")))
 }
 
-/// Lists the changed files that state facts about the database: YAML files of systems with their changed fields, other
-/// files of facts, and marker files of version directories.
+/// Lists the changed files that describe the database: YAML files of systems with their changed fields, other files of
+/// facts (such as the operation catalog), and marker files of version directories.
 fn facts(diff: &Diff) -> Option<String> {
     let states_facts = |file: &&FileDiff| match file.role {
         Role::System | Role::Facts => true,
@@ -75,15 +75,15 @@ fn facts(diff: &Diff) -> Option<String> {
     with_list("Facts changed", said.collect(), FACTS)
 }
 
-/// Lists the changed settings files of this program. They affect how later runs judge.
+/// Lists the changed settings files of this program. Once the change is merged, they affect the verdicts of later runs.
 fn settings(diff: &Diff) -> Option<String> {
     let files = diff.files.iter().filter(|file| file.role == Role::Settings);
     let said = files.map(|file| format!("{} {}", file.path, file.status.into_str())).collect();
     with_list("This changes how later runs judge, once it is merged", said, FACTS)
 }
 
-/// Lists the versions that a query can select only after the change, and the versions that the loader reads only before
-/// the change.
+/// Lists the versions that a query can select only after the change, and the versions that the loader no longer reads
+/// after the change.
 fn versions(diff: &Diff) -> Option<String> {
     let VersionChanges { selectable, hidden } = &diff.versions;
     let named = [(selectable, "new to select"), (hidden, "no longer read")].map(|(all, what)| {

@@ -9,7 +9,7 @@ use crate::base::error::Reason;
 /// The column that names the kernel of a row.
 pub(crate) const KERNEL_COLUMN: &str = "kernel_source";
 
-/// The name in a mapping's conditions that stands for the table's name. Every other name in the conditions is a column.
+/// The entry of `Mapping::conditions` that contains the name of a table. All other entries are named after columns.
 const TABLE: &str = "op_file";
 
 /// The word in place of a backend in `kernel_source_backends.yaml` if a kernel's backend is still unknown.
@@ -66,8 +66,8 @@ impl KernelSources {
 }
 
 impl KernelChoices {
-    /// Returns the backends that can run a kernel in a table, if the framework cannot choose all of them. `None` if it
-    /// can, or if its choices are unknown.
+    /// Returns the backends that run a kernel in a table, if there is one that the framework cannot choose. `None` if
+    /// the framework can choose all of them, or if its choices are unknown.
     pub(crate) fn of<'a>(
         &'a self,
         framework: &str,
@@ -89,8 +89,9 @@ impl KernelChoices {
 }
 
 impl<'a> KernelBackends<'a> {
-    /// Returns the backend that runs the kernel in a row if the framework cannot choose this backend. `None` if the
-    /// framework can choose it, or if the backend is unknown. `value` returns the row's cell in the named column.
+    /// Returns the backend that runs the kernel in a row, but only if the framework cannot choose this backend. `None`
+    /// if the framework can choose it, or if the backend is unknown. `value` returns the row's cell in the named
+    /// column.
     pub(crate) fn outside<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Option<&'a str> {
         let holds = |(column, wanted): (&String, &String)| {
             column == TABLE || value(column) == Some(wanted.as_str())

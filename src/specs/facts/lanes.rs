@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::base::error::Reason;
 
-/// The contents of `attention_lane_defaults.yaml`: the default attention lane (kernel), by backend, then by the version
-/// from which it is the default, then by GPU compute capability. Entries for single model architectures are ignored.
+/// The contents of `attention_lane_defaults.yaml`: the default attention lane (kernel) of each backend. The map's keys
+/// are, from outside to inside, the backend, the first version with this default, and the GPU's compute capability.
+/// Entries for single model architectures are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttentionLanes(BTreeMap<String, BTreeMap<String, BTreeMap<i64, String>>>);
 
-/// The attention lanes (kernels) of a table. The loader of such a table stores the rows of each lane separately.
+/// The attention lanes (kernels) of a table. The loader stores the rows of each lane separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lanes {
     /// The column that contains the name of a row's lane.

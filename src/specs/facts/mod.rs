@@ -32,8 +32,8 @@ pub struct FactFiles {
     pub attention_lanes: LanesFile,
     /// The location of the file that lists the backend of each kernel.
     pub kernel_sources: FactFile,
-    /// The locations of lists of numbers in the source code of the planner's loader, by the list's name. An example is
-    /// a list of the number of attention heads of each model.
+    /// The lists of numbers that are read from the source code of the planner's loader, such as the number of attention
+    /// heads of each model. The map's key is the list's name; the value is the list's location.
     pub pins: BTreeMap<String, PinFile>,
 }
 
@@ -94,8 +94,8 @@ impl PinFile {
 }
 
 impl FactFiles {
-    /// Reads `rules/facts.yaml`. If there are several such files, only the last one is read; without a file, all facts
-    /// are empty.
+    /// Reads `rules/facts.yaml`. If an overlay replaces this file, only the last file is read. Without a file, all
+    /// facts are empty.
     pub(super) fn read<'a>(files: impl Iterator<Item = &'a SpecFile>) -> Result<Self> {
         files.last().map_or_else(|| Ok(Self::default()), SpecFile::parse)
     }
@@ -114,8 +114,8 @@ pub struct StatedFacts {
     pub kernel_sources: Option<KernelSources>,
     /// The lists of numbers in the loader's source code, by the list's name.
     pub pins: BTreeMap<String, Pins>,
-    /// The names of the lists in the loader's source code whose source file the pull request changes. A text that is
-    /// missing from such a list is not an error, because the pull request may add it.
+    /// The names of lists in the loader's source code that the pull request may change, because it changes the list's
+    /// source file. A text that is missing from such a list is therefore not an error.
     pub unsettled: BTreeSet<String>,
 }
 
