@@ -16,8 +16,8 @@ use super::interrupt::{Leftover, RemovedOnSignal};
 /// The maximum length in bytes of a line that a child process writes; most lines have a few hundred.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// The maximum number of lines of standard error that wait unread. If more lines are written, the process is blocked
-/// until some of them are read.
+/// The maximum number of lines of standard error that are buffered. A process that writes more lines is blocked until
+/// some of them are read.
 const ERRORS: usize = 10_000;
 
 /// A started process with its pipes. When the value is dropped, the process's standard input is closed. At most one
@@ -144,8 +144,8 @@ impl PythonFolder {
         self.folder.path()
     }
 
-    /// Returns the command that runs a program's source. Python is isolated (`-I`): it imports nothing of the
-    /// working folder, of the environment's `PYTHONPATH` or of the user's own packages.
+    /// Returns the command that runs the Python program whose source code is `source`. Python is isolated (`-I`): it
+    /// imports nothing from the working folder, from `PYTHONPATH` or from the user's own packages.
     pub(crate) fn command(&self, python: &Path, source: &str) -> Command {
         let mut command = Command::new(python);
         command.args(["-I", "-c", source]).current_dir(self.path().join("empty"));

@@ -119,7 +119,8 @@ pub fn write_all(folders: &[PathBuf], files: &[(PathBuf, Vec<u8>)]) -> Result<()
     staged.into_iter().try_for_each(Output::place)
 }
 
-/// An output for the path that the user gave: a finished temporary file, or an opened device or pipe.
+/// A prepared output for the path that the user gave: either a finished temporary file, which is renamed later, or an
+/// opened device or pipe.
 pub(super) enum Output<'a> {
     File {
         target: PathBuf,

@@ -149,9 +149,9 @@ pub(crate) fn unwritten(path: &Path, error: &io::Error) -> Error {
     Error::new(format!("cannot write {}: {why}", path.display()), hint)
 }
 
-/// Returns the top folder of the git repository that contains `path`, and `path` made absolute. The top is `None`
-/// outside of a repository. Of nested repositories, the innermost one counts, but not one that is reached through a
-/// symbolic link inside another repository.
+/// Returns the top folder of the git repository that contains `path`, and the absolute form of `path`. The top is
+/// `None` outside of a repository. If repositories are nested, the innermost one counts. A repository does not count if
+/// it is reached through a symbolic link inside another repository.
 pub(super) fn top_of(path: &Path) -> (Option<PathBuf>, PathBuf) {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let parts: Vec<Component<'_>> = path.components().collect();

@@ -45,9 +45,8 @@ impl Drop for RemovedOnSignal {
     }
 }
 
-/// A guard of a job that can finish early. While the guard exists, the first Ctrl-C only asks the job to finish, and
-/// does not end the process. The value is the job's deadline, after which no further step starts; `None` without a
-/// deadline.
+/// A guard of a job that can finish early. While the guard exists, the first Ctrl-C does not end the process but asks
+/// the job to finish. The field is the job's deadline, after which no further step starts; `None` without a deadline.
 #[derive(Debug)]
 pub(crate) struct Finishing(Option<Instant>);
 

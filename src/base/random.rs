@@ -47,8 +47,8 @@ impl Random {
 /// The number of hashes that [`sampled`] tests per block.
 const BLOCK: usize = 1024;
 
-/// Returns the indices of the hashes for which `is_in(index, hash)` is true, ascending. The test's result is
-/// unpredictable, so the loop has no branch.
+/// Returns the indices of the hashes for which `is_in(index, hash)` is true, ascending. The loop has no branch, because
+/// a processor cannot predict the test's result.
 pub(crate) fn sampled(hashes: &[u64], is_in: impl Fn(usize, u64) -> bool) -> Vec<u32> {
     let mut found = Vec::new();
     let mut block = [0; BLOCK];

@@ -84,8 +84,8 @@ impl<'a> RowRelation<'a> {
         Ok(open)
     }
 
-    /// Returns for each of `rows` the maximum difference between the two `equal` values that rounding alone can cause.
-    /// The result is a sum over the columns. A column's term is the change of the difference if the column's value
+    /// Returns, for each of `rows`, how much rounding alone can change the difference between the two `equal` values.
+    /// This is a sum over the rounded columns. Each column adds the change of the difference if the column's value
     /// changes by half a unit of its last digit.
     fn rounding(
         &self,
@@ -141,8 +141,8 @@ impl Sentence {
         self.0.split('{').skip(1).map(|part| part.split_once('}').map_or(part, |(name, _)| name))
     }
 
-    /// Returns the sentence with the values of the first of several rows. The number of `rows` is appended if it is
-    /// more than one. `value` returns the text for a placeholder's name.
+    /// Returns the sentence with its placeholders filled in for the first of several rows. `rows` is the number of
+    /// these rows, which is appended if it is more than one. `value` returns the text for a placeholder's name.
     pub(crate) fn of_first(&self, rows: usize, value: impl Fn(&str) -> String) -> String {
         let mut parts = self.0.split('{');
         let mut said = parts.next().unwrap_or_default().to_owned();
@@ -161,7 +161,7 @@ impl Sentence {
     }
 }
 
-/// A scope with the columns of another scope, except that some number columns have other values.
+/// A copy of another scope in which some number columns have different values.
 struct ShiftedScope<'a> {
     scope: &'a dyn Scope,
     columns: BTreeMap<&'a str, Vec<f64>>,

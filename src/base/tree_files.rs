@@ -61,7 +61,7 @@ impl TreeFiles {
     ///
     /// # Errors
     ///
-    /// If the lock of another process cannot be waited for.
+    /// If waiting for the lock fails.
     pub(crate) fn lock(&self) -> Result<()> {
         let top = self.top.path.display();
         if let Err(TryLockError::WouldBlock) = self.top.handle.try_lock() {
@@ -103,9 +103,9 @@ impl TreeFiles {
         Ok(self.open(path)?.is_some())
     }
 
-    /// Writes `files` into the tree and creates their folders. `record` is a further file to write, at any path that
-    /// the user names. All files are first written under temporary names and then renamed, the record first. So a
-    /// failed write leaves no file behind.
+    /// Writes `files` into the tree and creates their folders. `record` is one further file, which may be outside of
+    /// the tree. All files are first written under temporary names and then renamed, `record` first. So a failed write
+    /// leaves no file behind.
     ///
     /// # Errors
     ///

@@ -26,8 +26,9 @@ pub(crate) fn first_of(all: &[String], most: usize, between: &str) -> String {
     all.iter().take(most).cloned().chain(more).collect::<Vec<_>>().join(between)
 }
 
-/// A number formatted for people: plain digits in a readable range, scientific notation outside it. Format
-/// options apply to the plain digits. Without a precision, the number is shown exactly.
+/// A number formatted for people: plain digits such as `12.345` or, if it is very large or very small, scientific
+/// notation such as `1e300`. Format options apply to the plain digits. Without a precision, the number is shown
+/// exactly.
 #[derive(Debug, Clone, Copy)]
 pub struct Figure(pub f64);
 

@@ -20,7 +20,8 @@ struct LazyFile<T> {
 }
 
 impl<T: Default + Send> LazyFile<T> {
-    /// Wraps files so that each is parsed when it is first needed. If `tried` is true, parses all files at once.
+    /// Wraps files so that each is parsed when it is first needed. If `tried` is true, all files are parsed
+    /// immediately.
     fn wrap<'a>(
         files: impl Iterator<Item = &'a SpecFile>,
         tried: bool,
@@ -46,10 +47,10 @@ type FamilySpecs = BTreeMap<String, Arc<TableSpec>>;
 #[derive(Debug, Default, Clone)]
 pub struct TableSpecs {
     families: Vec<Arc<LazyFile<FamilySpecs>>>,
-    /// The family file that contains a table's spec, by table name, as an index into `families`. If several files
-    /// contain the spec, the last file is used.
+    /// The index in `families` of the file that contains a table's spec, by table name. If several files contain the
+    /// spec, it is the index of the last one.
     by_name: BTreeMap<String, usize>,
-    /// Table specs that were adapted to facts of the judged tree, by table name. They replace the specs of the files.
+    /// Table specs that were modified after they were read, by table name. They replace the specs in the files.
     changed: BTreeMap<String, Arc<TableSpec>>,
 }
 
@@ -123,7 +124,7 @@ impl TableSpecs {
         self.iter().map(|(_, spec)| spec)
     }
 
-    /// Returns the table specs of all embedded files, including those that an overlay replaces.
+    /// Returns all embedded table specs, including specs that an overlay replaces.
     pub(super) fn shipped(&self) -> impl Iterator<Item = &Arc<TableSpec>> {
         self.families.iter().filter(|f| f.file.shipped).flat_map(|f| specs_of(f).values())
     }

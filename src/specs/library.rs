@@ -19,9 +19,9 @@ static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 static SYSTEMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/systems");
 static CHARTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/charts");
 
-/// The kinds of YAML files that the program reads from `rules/` or from an overlay folder, each with a flag. A kind is
-/// a path in which `*` stands for any name. The flag is true if a database may contain such a file. It is false if only
-/// the program's user may supply the file, because the file decides which programs run or what is measured.
+/// The kinds of YAML files that the program reads from `rules/` or an overlay folder. Each has a path, in which `*`
+/// stands for any name, and a flag. The flag is true if a database may contain such a file. It is false if only the
+/// program's user may supply the file, because it decides which programs run or what is measured.
 pub const KINDS: [(&str, bool); 19] = [
     // A rule.
     ("*.yaml", true),
@@ -109,7 +109,8 @@ impl SpecFile {
     }
 }
 
-/// Reads the given files in parallel, because parsing takes most of a command's start time.
+/// Calls `read` on each file, in parallel, because parsing takes most of a command's start time. Returns the results in
+/// the order of the files.
 ///
 /// # Errors
 ///
@@ -169,8 +170,8 @@ impl Library {
         self.documents.push(SpecFile { role, shown: shown.to_owned(), text, shipped: false });
     }
 
-    /// Returns true if there are no overlays. A run without overlays does not check the files, because tests check all
-    /// embedded files.
+    /// Returns true if all files are embedded in the binary, that is, if there are no overlays. Embedded files are not
+    /// checked at run time, because tests check them.
     pub(crate) fn is_embedded(&self) -> bool {
         self.overlays().next().is_none()
     }
@@ -189,8 +190,8 @@ impl Library {
         })
     }
 
-    /// Returns the embedded file at a path such as `rules/noise.yaml` and its overlays, in the order in which they were
-    /// added. Contents of later files replace or extend those of earlier files.
+    /// Returns all files for a path such as `rules/noise.yaml`: first the embedded file, then those of overlays in the
+    /// order in which they were added. Contents of a later file replace or extend those of earlier files.
     pub(crate) fn file<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a SpecFile> {
         self.documents.iter().filter(move |d| d.role == role)
     }

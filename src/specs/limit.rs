@@ -18,8 +18,8 @@ use crate::base::glob::{self, GlobScope};
 /// reported as missing.
 #[derive(Debug)]
 pub struct Limit {
-    /// True if the limit is embedded in the program. Its condition may then read key parts of an embedded table spec
-    /// that an overlay replaced.
+    /// True if the limit is embedded in the program. The condition of an embedded limit may read the key parts of any
+    /// embedded table spec, even of a spec that an overlay replaces.
     shipped: bool,
     tables: Vec<Glob>,
     /// The compiled globs of `tables`. They are compiled when they are first used.
@@ -36,12 +36,13 @@ pub type Limits = BTreeMap<String, Limit>;
 
 /// The names that a limit's condition can read in addition to key parts and figures of the system. `larger_served` is
 /// true if the table serves a key that is at least as large as the missing key along every axis. `smaller_served` is
-/// true if it serves a key that is at most as large. `missing_share` is the fraction of missing keys in the slice.
+/// true if the table serves a key that is at most as large as the missing key along every axis. `missing_share` is the
+/// fraction of missing keys in the slice.
 const FACTS: [&str; 6] =
     ["system", "backend", "version", "larger_served", "smaller_served", "missing_share"];
 
-/// The prefix by which a limit's condition reads a figure of other systems, such as `nearest.gpu.mem_capacity`. The
-/// value is the minimum over all systems that have the missing key.
+/// The prefix for a figure of other systems in a limit's condition. For example, `nearest.gpu.mem_capacity` is the
+/// smallest memory capacity of the systems whose tables have the missing key.
 pub const NEAREST: &str = "nearest.";
 
 #[derive(Debug, Deserialize)]
@@ -133,7 +134,7 @@ impl Limit {
     }
 }
 
-/// Returns an empty column with the type of a name in a limit's condition; `None` if the name is unknown.
+/// Returns the type of a name in a limit's condition, as an empty column of this type; `None` if the name is unknown.
 fn key_type(spec: &TableSpec, name: &str) -> Option<Value<'static>> {
     if let Some(part) = spec.key.iter().find(|p| p.name == name) {
         // A flag is compared by its name.

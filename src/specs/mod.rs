@@ -84,7 +84,8 @@ pub struct Specs {
     pub loader: Arc<LoaderFacts>,
     /// The sources and dates of the facts that are embedded in the program.
     pub shipped: Arc<ShippedFacts>,
-    /// The paths of the files in which a database states facts, and values for databases without such files.
+    /// The paths of the files in which a database states facts, and the facts that apply if a database has no such
+    /// files.
     pub facts: FactFiles,
     /// The family of each table, by table name, as stated in the judged tree's catalog of operations. Tables without a
     /// spec are included.
@@ -100,14 +101,14 @@ pub struct Specs {
 pub struct Lookups {
     /// The number of bytes per element of each dtype, by the dtype's name.
     bytes: BTreeMap<String, f64>,
-    /// The system's figure that states the peak FLOP/s for a dtype, such as `gpu.bfloat16_tc_flops`, by the dtype's
-    /// name.
+    /// The name of the figure in a system's YAML that states the peak FLOP/s for a dtype, such as
+    /// `gpu.bfloat16_tc_flops`. The map's key is the dtype's name.
     flops: BTreeMap<String, String>,
     /// Lists copied from the loader's source code, by the list's name. Each list assigns numbers to texts, such as to
     /// model names.
     pub(crate) pins: BTreeMap<String, Pins>,
-    /// The names of lists in the loader's source code that may change: the pull request changes the source file that
-    /// contains the list.
+    /// The names of lists in the loader's source code that the pull request may change, because it changes the source
+    /// file that contains the list.
     pub(crate) unsettled: BTreeSet<String>,
 }
 
@@ -126,8 +127,8 @@ impl Lookups {
         }
     }
 
-    /// Returns the name of the system's figure that states the peak FLOP/s for a dtype. `None` if the dtype is unknown
-    /// or is not used for arithmetic.
+    /// Returns the name of the figure in a system's YAML that states the peak FLOP/s for a dtype. `None` if the dtype
+    /// is unknown or is not used for arithmetic.
     pub(crate) fn rate(&self, dtype: &str) -> Option<&str> {
         self.flops.get(dtype).map(String::as_str)
     }
@@ -137,7 +138,7 @@ impl Lookups {
         self.bytes.keys().map(String::as_str)
     }
 
-    /// Returns true if these lookups and `other` give the same values for a function.
+    /// Returns true if a lookup function gives the same results with these lookups as with `other`.
     fn gives_same(&self, other: &Self, function: &Lookup) -> bool {
         match function {
             Lookup::Bytes => self.bytes == other.bytes,
@@ -147,7 +148,7 @@ impl Lookups {
     }
 
     /// Returns true if the function looks up numbers in a list of the loader's source code and the pull request changes
-    /// this code. A text that is not in the list may then be added to it.
+    /// this code. The list may then contain texts that the program does not know.
     pub(crate) fn is_unsettled(&self, function: &Lookup) -> bool {
         matches!(function, Lookup::Pin(list) if self.unsettled.contains(&**list))
     }
@@ -163,8 +164,8 @@ struct DtypeFacts {
 }
 
 impl Specs {
-    /// Returns which other files may supply rows for keys that a table lacks. For a table without a spec, all other
-    /// files may.
+    /// Returns which other files supply rows for keys that a table lacks; [`Filling::Always`] for a table without a
+    /// spec.
     pub(crate) fn filling(&self, table: &str) -> Filling {
         self.tables.get(table).map_or(Filling::Always, |spec| spec.filling)
     }
@@ -189,8 +190,8 @@ impl Specs {
         Self::read(library)
     }
 
-    /// Chooses the layout of a database by its name; without a name, by the paths of the database's files. If the
-    /// layout finds tables by patterns alone, the loader is assumed to read text tables.
+    /// Chooses the layout of a database: by the layout's name if it is given, otherwise by the paths of the database's
+    /// files. If the chosen layout is not the public one, the loader is assumed to read text tables.
     ///
     /// # Errors
     ///

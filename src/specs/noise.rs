@@ -38,7 +38,8 @@ pub struct NoiseBand {
     pub p99: f64,
 }
 
-/// The noise bands of a table, with the bands of all tables as a fallback.
+/// The noise bands of a table and backend, and those of all tables together. The bands of all tables apply if the table
+/// has no bands of its own.
 #[derive(Debug, Clone, Copy)]
 pub struct NoiseBands<'a> {
     own: &'a [NoiseBand],

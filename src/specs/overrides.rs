@@ -43,8 +43,8 @@ impl Specs {
         specs
     }
 
-    /// Returns true if a table's family, attention lanes and looked-up numbers are the same in these specs and in
-    /// `other`. Results for the table that were computed with one of these specs are then valid for the other.
+    /// Returns true if these specs and `other` agree about a table's family, attention lanes and looked-up numbers.
+    /// Results for the table are then the same with either of them.
     pub(crate) fn know_alike(&self, other: &Self, table: &str) -> bool {
         let spec = |specs: &Self| specs.tables.get(table).cloned();
         let alike = match (spec(self), spec(other)) {

@@ -13,7 +13,8 @@ use crate::base::error::Result;
 pub struct ShippedFacts {
     /// The files of facts, one entry per source.
     pub lists: Vec<ShippedList>,
-    /// The ids of the rules that use a file of facts, by a prefix of the file's path.
+    /// The ids of the rules that use a file of facts. The map's key is the file's path or the beginning of it, such as
+    /// `rules/tables/`.
     rules: BTreeMap<String, Vec<String>>,
 }
 

@@ -165,7 +165,8 @@ impl System {
         self.texts.get("generation").map(String::as_str)
     }
 
-    /// Returns true if the YAML describes a system. Other YAML, such as a manifest, can be in the same folder.
+    /// Returns true if the YAML describes a system. The folder of systems can also contain other YAML files, such as a
+    /// manifest.
     pub(crate) fn is_system(&self) -> bool {
         self.texts.contains_key("data_dir") || self.figures.keys().any(|k| k.starts_with("gpu."))
     }

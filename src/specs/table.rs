@@ -41,8 +41,8 @@ pub enum Serves {
     Error,
 }
 
-/// The choice of other files that supply rows for keys that a table lacks: files of declared donors, earlier versions
-/// and other backends.
+/// States which other files supply rows for keys that a table lacks. Such files belong to versions that the database
+/// declares as donors, to earlier versions, or to other backends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Filling {
     /// All other files supply rows for keys that the table lacks.
@@ -62,8 +62,8 @@ pub struct Bucket {
     pub name: String,
     /// The formula that selects the rows that go into the map.
     pub rows: Expr,
-    /// The text column by which the loader splits this map, such as one map per kernel; `None` if the map is not split.
-    /// The loader searches split maps after all other maps.
+    /// The text column by whose values the loader divides this map into several, such as one map per kernel; `None` if
+    /// the map is not divided. The loader searches divided maps after all other maps.
     pub apart: Option<String>,
 }
 
@@ -98,14 +98,14 @@ pub struct Bound {
     pub working_set: Option<Expr>,
 }
 
-/// A relation between values of the same row that every row must satisfy, such as between a minimum and a median.
+/// A relation that the values of every row must satisfy, such as: the minimum is at most the median.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// The column whose value is computed from other columns. `None` if the relation is a condition in `holds`.
+    /// The column or formula whose value must equal that of `is`. `None` if the relation is a condition in `holds`.
     #[serde(default)]
     pub column: Option<Expr>,
-    /// The formula that computes the value of `column`. `None` if the relation is a condition in `holds`.
+    /// The formula for the expected value of `column`. `None` if the relation is a condition in `holds`.
     #[serde(default)]
     pub is: Option<Expr>,
     /// Allowed factors between the column's value and the computed value, such as 1000 if the column may be in another
@@ -130,7 +130,7 @@ impl Identity {
         self.column.iter().chain(&self.is).chain(&self.holds).chain(&self.filter)
     }
 
-    /// Returns the name of the column whose value the relation determines; `None` if it determines no single column.
+    /// Returns the name of the column whose value must equal that of `is`; `None` if `column` is a formula or absent.
     pub(crate) fn derived(&self) -> Option<&str> {
         self.column.as_ref()?.as_column()
     }
@@ -209,12 +209,12 @@ pub struct TableSpec {
     pub zero: BTreeMap<String, Expr>,
     /// The columns whose values the collector sweeps. A larger value in such a column means a longer latency.
     pub sweep: Vec<String>,
-    /// The shortest times that a measurement can take, one per resource of the machine; empty if none is known for
-    /// certain.
+    /// Formulas for the shortest times that a measurement can take, one per resource of the machine, such as memory.
+    /// Empty if no such time is known.
     pub bounds: Vec<Bound>,
-    /// Relations between the values of each row.
+    /// Relations that the values of each row must satisfy.
     pub identities: Vec<Identity>,
-    /// The choice of other files that supply rows for keys that this table lacks.
+    /// States which other files supply rows for keys that this table lacks.
     pub filling: Filling,
     /// True if the table need not contain every point of a grid. Then no point is reported as missing.
     pub is_sparse: bool,
@@ -238,8 +238,8 @@ impl TableSpec {
         self.columns.iter().find(|c| c.name == name)
     }
 
-    /// Returns true if formulas may read a column of this name. One such name is `system`, which stands for the name of
-    /// the table's system.
+    /// Returns true if formulas may read `column`: a column of the table, or another name that the program defines,
+    /// such as `system` for the name of the table's system.
     pub(crate) fn knows(&self, column: &str) -> bool {
         column == "system" || PLACE.contains(&column) || self.kind(column).is_some()
     }
@@ -262,7 +262,7 @@ impl TableSpec {
         }
     }
 
-    /// Returns true if a part of the key is a name or a flag, not a number.
+    /// Returns true if the value of a key part is a name or a flag instead of a number.
     pub(crate) fn is_name(&self, part: &KeyPart) -> bool {
         !matches!(part.value.eval(&self.types()), Ok(Value::Number(_)))
     }

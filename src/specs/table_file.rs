@@ -81,10 +81,10 @@ struct TableEntry {
     /// The columns whose values the collector sweeps. A larger value in such a column means a longer latency.
     #[serde(default)]
     sweep: Vec<String>,
-    /// The shortest times that a measurement can take, one per resource of the machine.
+    /// Formulas for the shortest times that a measurement can take, one per resource of the machine, such as memory.
     #[serde(default)]
     bounds: Vec<Bound>,
-    /// Relations between the values of each row.
+    /// Relations that the values of each row must satisfy.
     #[serde(default)]
     identities: Vec<Identity>,
     /// The identity columns that the table has; by default all.
@@ -100,8 +100,8 @@ struct TableEntry {
     /// The spec of the file that seals the table.
     #[serde(default)]
     seal: Option<Seal>,
-    /// The choice of other files that supply rows for keys that the table lacks: all of them (the default), only those
-    /// of earlier versions, or none.
+    /// States which other files supply rows for keys that the table lacks: all of them (the default), only files of
+    /// earlier versions, or none.
     #[serde(default)]
     shared: Option<SharedValue>,
 }
@@ -140,7 +140,7 @@ enum KeyEntry {
     Formula(BTreeMap<String, String>),
 }
 
-/// A YAML map in the order of the file.
+/// A YAML map whose entries stay in the order of the file.
 #[derive(Debug)]
 struct OrderedMap<T>(Vec<(String, T)>);
 

@@ -10,8 +10,8 @@ use crate::checks::kinds::traces::TraceCheck;
 use crate::findings::Severity;
 
 impl Metrics<'_, '_> {
-    /// Reports cells that are wrong regardless of other cells: texts in columns of numbers, and numbers that are not
-    /// finite, negative, above 100 % or implausible for their unit.
+    /// Reports cells that are wrong regardless of other cells: texts in columns of numbers, NaN, infinite numbers,
+    /// negative numbers, percentages above 100 %, and numbers that are implausible for their unit.
     pub(super) fn cells(&self, findings: &mut Findings<'_>) {
         self.texts(findings, true);
         self.texts(findings, false);
@@ -49,7 +49,7 @@ impl Metrics<'_, '_> {
         self.add(findings, RowFinding { severity: Some(severity), ..finding });
     }
 
-    /// Reports numbers in a column that are out of range.
+    /// Reports wrong numbers in a column: NaN, infinite, negative and implausible numbers, and percentages above 100 %.
     fn numbers(&self, findings: &mut Findings<'_>, name: &str, cells: &[TraceCell]) {
         let column = self.spec.columns.get(name);
         let own_unit = column.and_then(|c| c.unit.as_deref());
@@ -90,7 +90,7 @@ impl Metrics<'_, '_> {
         self.add(findings, RowFinding::new(check, &of, message, rows, values));
     }
 
-    /// Reports numbers that are out of range, in a column whose cells are lists of times in seconds.
+    /// Reports NaN, infinite and negative numbers in a column whose cells are lists of times in seconds.
     fn lists(&self, findings: &mut Findings<'_>, name: &str, lists: &[Vec<f64>]) {
         /// The maximum number of values of one list that an example shows.
         const SHOWN: usize = 8;
@@ -103,7 +103,7 @@ impl Metrics<'_, '_> {
         self.ranges(findings, name, Some("s"), &values, &mut numbers);
     }
 
-    /// Reports numbers that are not finite, negative numbers, and percentages above 100 %.
+    /// Reports NaN, infinite numbers, negative numbers, and percentages above 100 %.
     fn ranges(
         &self,
         findings: &mut Findings<'_>,

@@ -120,8 +120,8 @@ impl IdealSlope {
     }
 }
 
-/// Returns the points of each line in a chart's panel, by the line's name. Each row is one point, unless its x or y is
-/// missing, zero or negative. The points are sorted by x.
+/// Returns the lines of a chart's panel: each line's name, and its points sorted by x. Each row is one point of a line,
+/// unless its x or y is missing, zero or negative.
 fn points(
     chart: &TraceChart,
     lines: &BTreeMap<String, String>,

@@ -11,9 +11,9 @@ const LARGEST_DOCUMENT: u64 = 1 << 20;
 /// The maximum size of a metric file, in bytes.
 const LARGEST_METRICS: u64 = 64 << 20;
 
-/// States whether the user passed the option `--traces`. If so, the text is the name of the requested folder (possibly
-/// empty), and a matching file name is enough to identify a trace file. If not (`None`), the file's content must match
-/// too.
+/// The name of the folder that the user requested with the option `--traces`, which may be empty; `None` without this
+/// option. With the option, a matching file name is enough to identify a trace file. Without it, the file's content
+/// must match too.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceRequest<'a>(pub Option<&'a str>);
 
@@ -128,8 +128,8 @@ fn is_document(files: &Files, dir: &str, name: &str, text: &str, is_asked: bool)
     marked || named || (is_asked && files.matches(dir, name))
 }
 
-/// Returns true if the start of a metric file contains one of the typical words in `files.marks`. Also returns true if
-/// the start is blank or if there are no such words.
+/// Returns true if the start of a metric file contains one of the words in `files.marks`. Also returns true if the
+/// start is blank or if `files.marks` is empty.
 fn begins_with(text: &str, files: &Files) -> bool {
     // The number of characters searched: a CSV header, or the members before the rows of a JSON
     // file.

@@ -170,9 +170,9 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Adds a finding for each number in a name that contradicts the document, such as `tp4` in a directory's name. The
-    /// checked names are those of the document's directory, of its file, and of the trace location that the document
-    /// states.
+    /// Adds a finding for each number in a name that contradicts the document, such as `tp4` in a directory's name.
+    /// Three names are checked: the name of the document's directory, the name of its file, and the last part of the
+    /// trace location that the document states.
     fn named(
         &mut self,
         document: &TraceDocument<'_>,

@@ -205,8 +205,8 @@ pub(crate) struct RowFinding<'a> {
     pub message: String,
     pub rows: Vec<usize>,
     pub values: &'a RowValues<'a>,
-    /// The thresholds on which the finding is based, as pairs of name and value. After each threshold follows a pair
-    /// with the source of its value.
+    /// The thresholds on which the finding is based, as pairs of name and value. Each threshold has two pairs: one
+    /// states its value, and the other, named `NAME_from`, states the source of the value.
     pub grounds: Vec<(String, Json)>,
 }
 

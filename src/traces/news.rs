@@ -18,7 +18,8 @@ use crate::report::chart::ChartFigure;
 /// The differences between the traces of the base and those of the head, and their findings.
 #[derive(Debug, Default)]
 pub struct Changed {
-    /// The changed cards, configs, metric files, files that ranks write, and job scripts that run a config.
+    /// The changed files: cards, configs, metric files, files that a run's ranks wrote, and job scripts that name a
+    /// config.
     pub files: Vec<FileDiff>,
     /// The head's findings that the base does not have, and all findings on changed files. Each finding is marked as
     /// new or existing.
@@ -63,8 +64,8 @@ pub fn changed(
     Ok(Changed { files, findings, repaired, figures })
 }
 
-/// All files of base and head by file name, to find the configs that a job script names. A file is opened only if a
-/// script contains its name.
+/// All files of base and head, by file name. This index tells whether a job script contains the name of a config. A
+/// file is opened only if a script contains its name.
 struct Configs<'a> {
     by_name: BTreeMap<&'a str, SameNamed<'a>>,
     specs: &'a TraceSpecs,

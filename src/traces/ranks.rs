@@ -63,8 +63,9 @@ fn rank(name: &str, pattern: &str) -> Option<u64> {
     if plain { digits.parse().ok() } else { None }
 }
 
-/// Returns the card or config of the run in a directory. If the directory has none, the nearest parent directory with
-/// cards or configs is searched. `None` if that directory has several.
+/// Returns the card or config of the run to which a directory belongs. The search starts in the directory and goes up
+/// to the first parent with cards or configs. `None` if the first directory with cards or configs has several of them,
+/// or if there is no such directory.
 pub(crate) fn run_of<'c, 'a>(
     dir: &str,
     documents: &'c [TraceDocument<'a>],

@@ -21,7 +21,7 @@ pub(crate) struct MetricRows {
     pub cells: BTreeMap<String, Vec<TraceCell>>,
     /// Texts found in columns of numbers, as column name, index of the row, and text.
     pub texts: Vec<(String, usize, String)>,
-    /// The lists of numbers in the rows of a column, by column name. There is one list per row.
+    /// The columns whose cells are lists of numbers, by column name, with one list per row.
     pub lists: BTreeMap<String, Vec<Vec<f64>>>,
     /// The damaged rows, as line number and problem.
     pub torn: Vec<(u64, String)>,
@@ -180,8 +180,8 @@ fn json(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     Ok(rows)
 }
 
-/// Returns the JSON objects within a row whose members become columns. The flag of an object is true if its members are
-/// metrics, which must be numbers.
+/// Returns the JSON objects within a row whose members become columns, each with a flag. The flag is true if the
+/// object's members are metrics, which must be numbers.
 fn objects<'j>(
     row: &'j Json,
     spec: &MetricSpec,

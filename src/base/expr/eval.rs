@@ -59,9 +59,9 @@ impl ExprNode {
         })
     }
 
-    /// For each input of the formula, returns one flag per row: true if the input is null in the row. Inputs are
-    /// columns, fields and lookups. An input of `IS NULL` or `coalesce` is left out, since the formula allows it to be
-    /// null.
+    /// Finds nulls in the inputs of the formula, which are columns, fields and lookups. Returns one item per input,
+    /// with a flag for each row: true if the input is null in this row. Inputs of `IS NULL` and `coalesce` are left
+    /// out, since both accept nulls.
     pub(super) fn nulls(&self, scope: &dyn Scope) -> Result<Vec<Vals<'static, bool>>, String> {
         let (mut inputs, mut asked) = (BTreeMap::new(), BTreeSet::new());
         self.visit(&mut |node| match node {
@@ -95,7 +95,7 @@ impl ExprNode {
 }
 
 impl ExprNode {
-    /// Returns true if the node is a number or null for all possible values of its columns.
+    /// Returns true if the node's value is always a number or null, whatever its columns contain.
     fn is_number(&self) -> bool {
         match self {
             Self::Number(_) | Self::Null | Self::Field(_) | Self::Lookup(..) => true,
@@ -216,11 +216,11 @@ fn case_numbers<'a>(
     result
 }
 
-/// Several text columns whose dictionaries are joined to a single one (`dict`).
+/// Several text columns with one common dictionary (`dict`), which joins the columns' own dictionaries.
 struct MergedTexts<'v> {
     dict: Vec<Arc<str>>,
-    /// One item per merged text column: the codes of its rows, and the index in `dict` at which the column's own
-    /// dictionary begins. `None` for a null.
+    /// One item per text column: the dictionary code of each row, and the number to add to a code to get the text's
+    /// index in `dict`. The item is `None` if the whole column is null.
     parts: Vec<Option<(&'v Vals<'v, u32>, u32)>>,
 }
 

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use crate::base::error::Reason;
 
-/// The contents of `query_versions.yaml`: the versions of each backend that a query can select. Rows of other versions
-/// only fill gaps in the tables of these versions.
+/// The contents of `query_versions.yaml`: the versions of each backend that a query to the planner can select. Rows of
+/// other versions are used only for keys that these versions lack.
 #[derive(Debug, Clone, Deserialize)]
 pub struct QueryVersions {
     /// The versions that apply to every system without an entry in `overrides`, by backend; `None` if the file lists
@@ -22,8 +22,8 @@ pub struct QueryVersions {
     overrides: Option<BTreeMap<String, BTreeMap<String, StatedVersions>>>,
 }
 
-/// A backend's versions as `query_versions.yaml` writes them: either by slot, such as `current`, or as a list whose
-/// first version is the current one.
+/// A backend's versions as `query_versions.yaml` writes them: either a map such as `{current: 1.3.0, previous: 1.2.0}`,
+/// or a list whose first version is the current one.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum StatedVersions {
@@ -86,8 +86,8 @@ impl QueryVersions {
         versions.ok_or_else(|| "the file is empty".into())
     }
 
-    /// Returns the versions of a backend that a query can select on a system; `None` if the file lists no version of
-    /// the backend. `fleet` contains all versions of the backend that have tables on any system.
+    /// Returns the versions of a backend that a query can select on a system; `None` if the file states no current
+    /// version of the backend. `fleet` contains the backend's versions that have tables on at least one system.
     pub fn slots<'a>(
         &'a self,
         system: &str,

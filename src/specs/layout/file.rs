@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// A file of `rules/layouts/`.
+/// The YAML file of a layout. It states which files of a database are tables, and to which system, backend and version
+/// each table belongs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LayoutFile {
@@ -31,20 +32,22 @@ pub enum LayoutReader {
     /// Tables are the files that match the patterns in the layout's YAML.
     #[default]
     Declared,
-    /// Tables are in folders that the YAML files of systems name. The patterns in the layout's YAML apply inside these
-    /// folders. Version directories can declare that they reuse other tables.
+    /// Tables are in the data folders of the systems. The YAML file of each system names its data folder, and the
+    /// patterns in the layout's YAML apply inside this folder. A version directory can declare that it reuses tables of
+    /// other versions.
     Public,
 }
 
-/// The paths of a table's files. If the table's name contains a part of the path in braces, such as `{table}`, one
-/// entry describes several tables.
+/// The paths of a table's files, and the table's name, system, backend and version. A name such as `{table}` stands for
+/// a part of the path, so that one entry can describe several tables.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TableFiles {
     /// The name of the table, which selects its spec.
     pub name: String,
-    /// Patterns of paths. `*` and `?` match characters of a name, and `**/` matches any folders. `{part}` matches one
-    /// name or a part of it, `{part:int}` matches digits, and `{part*}` matches several folders too.
+    /// Patterns of paths. `*` and `?` match characters within one folder or file name, and `**/` matches any number of
+    /// folders. `{part}` matches one name or a piece of it, `{part:int}` matches digits, and `{part*}` can also match
+    /// several folders.
     pub files: Vec<String>,
     /// The system's name. `{part}` in this text is replaced by the part of the path that has this name, or by the row's
     /// cell in the column `part`.
@@ -74,7 +77,7 @@ pub(crate) struct TableFiles {
     /// The named parts of the path that become columns of the table.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// The values of columns that some files lack, by column.
+    /// The values to fill in for columns that a file lacks, by the column's name.
     #[serde(default)]
     pub fill: BTreeMap<String, Fill>,
 }
@@ -85,7 +88,7 @@ pub(crate) struct TableFiles {
 pub struct Fill {
     /// The column whose cells determine the missing values.
     pub by: String,
-    /// The missing value, by the cell in the column `by`.
+    /// The value of the missing column, by the row's cell in the column `by`.
     pub values: BTreeMap<String, String>,
 }
 

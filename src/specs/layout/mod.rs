@@ -16,7 +16,7 @@ pub(crate) use self::pattern::{braced, filled};
 use super::SpecFile;
 use crate::base::error::{Reason, Result, unknown};
 
-/// The name of the layout of the planner's public database, which its loader reads.
+/// The name of the layout of the planner's public database.
 pub(crate) const PUBLIC: &str = "public";
 
 /// The file format of a table that is not a Parquet file.
@@ -28,32 +28,33 @@ pub enum Dialect {
         delimiter: u8,
         /// The first character of lines that are skipped; `None` if all lines are read.
         comment: Option<u8>,
-        /// The values of columns that some files lack, by column.
+        /// The values to fill in for columns that a file lacks, by the column's name.
         fill: BTreeMap<String, Fill>,
     },
     /// One JSON object per line.
     JsonLines {
-        /// The values of columns that some files lack, by column.
+        /// The values to fill in for columns that a file lacks, by the column's name.
         fill: BTreeMap<String, Fill>,
     },
     /// A JSON document.
     Json {
         /// The path of the rows in the document.
         rows: JsonPath,
-        /// The values of columns that some files lack, by column.
+        /// The values to fill in for columns that a file lacks, by the column's name.
         fill: BTreeMap<String, Fill>,
     },
 }
 
 impl Dialect {
-    /// Returns the values of columns that some files lack, by column.
+    /// Returns the values to fill in for columns that a file lacks, by the column's name.
     pub(crate) fn fills(&self) -> &BTreeMap<String, Fill> {
         match self {
             Self::Csv { fill, .. } | Self::JsonLines { fill } | Self::Json { fill, .. } => fill,
         }
     }
 
-    /// Returns true for comma-separated text that needs no conversion.
+    /// Returns true if the format is comma-separated text without comment lines and without columns to fill in. A file
+    /// in this format needs no conversion.
     pub(crate) fn is_plain(&self) -> bool {
         *self == Self::Csv { delimiter: b',', comment: None, fill: BTreeMap::new() }
     }
@@ -138,8 +139,8 @@ impl LayoutTable {
         })
     }
 
-    /// Returns the columns whose cells determine the table's name, system, backend or version. `parts` contains the
-    /// named parts of the path, which are left out because they are not columns.
+    /// Returns the columns whose cells determine the table's name, system, backend or version. Names in `parts` are
+    /// left out, because they are parts of the path and not columns.
     pub(crate) fn identity_columns(&self, parts: &BTreeMap<String, String>) -> Vec<&str> {
         let names = self.identity.iter().flat_map(|text| braced(text));
         let columns: BTreeSet<&str> = names.filter(|name| !parts.contains_key(*name)).collect();
@@ -204,8 +205,9 @@ impl Layout {
         })
     }
 
-    /// Returns the family, backend and version of a table from the names of its folders. `None` if no pattern has the
-    /// same number of folders. The family is `None` if the pattern has no folder for it.
+    /// Returns a table's family, backend and version, read from the names of the table's folders. The layout's first
+    /// pattern with as many folders as `folders` applies; `None` if there is no such pattern. The family is `None` if
+    /// the pattern has no folder for it.
     pub(crate) fn place<'p>(
         &self,
         folders: &[&'p str],
@@ -258,8 +260,8 @@ impl Layouts {
         Ok(layouts)
     }
 
-    /// Returns the layout of the run if it finds tables by patterns alone. `None` if the run has the public layout or
-    /// no layout.
+    /// Returns the run's layout if its path patterns alone determine which files are tables. `None` for the public
+    /// layout, which also depends on the YAML files of systems, and if the run has no layout.
     pub(crate) fn declared(&self) -> Option<&Arc<Layout>> {
         self.chosen.as_ref().filter(|layout| layout.reader == LayoutReader::Declared)
     }
@@ -270,7 +272,8 @@ impl Layouts {
         layouts.flat_map(|layout| &layout.tables).any(|known| known.identity[0] == table)
     }
 
-    /// Returns true if this is the name of a known layout that finds tables by patterns alone.
+    /// Returns true if a known layout has this name and its path patterns alone determine which files are tables. False
+    /// for the public layout.
     pub(crate) fn is_declared(&self, name: &str) -> bool {
         self.known.get(name).is_some_and(|layout| layout.reader == LayoutReader::Declared)
     }
@@ -285,9 +288,11 @@ impl Layouts {
         self.known.get(PUBLIC)
     }
 
-    /// Chooses the layout of the run: the layout called `name` if the user gives a name, or else the layout that an
-    /// overlay defines, if there is exactly one. Otherwise, a layout whose `detect` patterns all match is chosen: the
-    /// public one if it matches, or else the one that matches the largest number of files.
+    /// Chooses the layout of the run: the first of these that exists:
+    /// - the layout called `name`, if a name is given;
+    /// - the layout that overlays define, if they define exactly one;
+    /// - the public layout, if its `detect` patterns match;
+    /// - of the layouts whose `detect` patterns match, the one whose tables match the largest number of `paths`.
     ///
     /// # Errors
     ///

@@ -32,7 +32,8 @@ pub(crate) struct DocumentSpec {
     /// must agree with the document.
     #[serde(default)]
     pub names: Vec<NamePart>,
-    /// Columns that must have the same value in a config and in the card generated from it. Empty in the spec of cards.
+    /// The names of columns that must have equal values in a config and in the card generated from it. Empty in the
+    /// spec of cards.
     #[serde(default)]
     pub agrees: Vec<String>,
 }

@@ -83,7 +83,8 @@ pub struct TraceChart {
 #[serde(deny_unknown_fields)]
 pub struct TracePanel {
     pub y: String,
-    /// The columns that are drawn in the panel, by the label of their lines. Each column has one line per series.
+    /// The columns that are drawn in the panel. The map's key is a label such as `TTFT`, and the map's value is the
+    /// name of the column. Each column has one line per series.
     pub lines: BTreeMap<String, String>,
     /// The direction of the line for perfect scaling; `None` if no such line is drawn.
     #[serde(default)]

@@ -39,15 +39,16 @@ pub struct TraceSpecs {
     systems: KnownSystems,
 }
 
-/// The file names and contents by which trace files of one kind are recognised, such as cards.
+/// The file names and contents by which one kind of trace file, such as cards, is recognised.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Files {
     /// Globs for file names. `{dir}` stands for the name of the file's directory.
     pub names: Vec<String>,
-    /// Texts that are typical of files of this kind. For cards and configs, these are starts of top-level lines; two
-    /// such lines can identify a file. For metric files, these are words; at least one must occur near the file's start
-    /// unless the user passed `--traces`.
+    /// Texts that are typical of files of this kind:
+    /// - For cards and configs, they are starts of top-level lines. Two such lines can identify a file.
+    /// - For metric files, they are words. At least one must occur near the file's start, unless the user passed
+    ///   `--traces`.
     #[serde(default)]
     pub marks: Vec<String>,
     /// Starts of lines that occur only in documents of this kind, at any indentation. A document with such a line is of
@@ -122,7 +123,8 @@ pub enum Presence {
 pub(crate) struct RankSpec {
     /// Patterns of file names, in which `{rank}` stands for the number of the rank.
     pub files: Vec<String>,
-    /// The name of the JSON list with one item per iteration in a rank's file, by the pattern of the file's name.
+    /// The name of the JSON list in a rank's file that has one item per iteration. The map's key is the pattern of the
+    /// file's name.
     pub iterations: BTreeMap<String, String>,
 }
 

@@ -29,8 +29,8 @@ pub struct Threshold {
 /// The numbers that relations read as `threshold.NAME`, by name.
 pub(crate) type Thresholds = BTreeMap<String, Threshold>;
 
-/// The problem that a broken relation shows: a contradiction or an implausible value. It determines the rule that
-/// reports the relation.
+/// The kind of problem that a broken relation shows: a contradiction or an implausible value. The kind determines which
+/// rule reports the problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RelationRule {
