@@ -44,9 +44,9 @@ pub enum Check {
     Derived,
     /// Key values that no sweep contains, such as negative sizes, and unknown dtypes.
     KeyRange(values::KeyRange),
-    /// Power readings above the power limit, and readings that cannot be a power.
+    /// Power readings of zero or less, and readings above the power limit.
     PowerRange(power::PowerMeter),
-    /// Power values that cannot be readings of a meter.
+    /// Power readings that no meter produces, such as a single value in a whole slice.
     PowerImplausible(power::PowerSigns),
     /// Power columns in which some rows have no reading.
     PowerCoverage,

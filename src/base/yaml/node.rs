@@ -33,7 +33,7 @@ pub(super) enum NodeKind {
     Map,
 }
 
-/// The maximum number of levels below a node that an alias repeats. An alias of a deeper node is read as null.
+/// An alias to a node with more than this number of levels below it is read as null.
 const DEEPEST_ALIAS: usize = 255;
 
 impl WrittenNode {

@@ -10,7 +10,7 @@ use regex::Regex;
 pub(super) enum Reading {
     Whole(i128),
     Fraction(f64),
-    /// A value that is not a number, described for messages: `a date`. Also a number in base 60.
+    /// A value other than a number, as a description for messages, such as `a date`. Also a number in base 60.
     Other(&'static str),
 }
 
@@ -125,7 +125,7 @@ pub(super) fn fraction(text: &str) -> Reading {
     digits.parse().map_or(REFUSED, Reading::Fraction)
 }
 
-/// Parses a decimal number; returns text if the number is too large for a float.
+/// Parses a decimal number. A number that is too large for a float is read as text.
 fn finite(text: &str) -> Reading {
     Some(fraction(text)).filter(|read| read.number().is_some_and(f64::is_finite)).unwrap_or(TEXT)
 }

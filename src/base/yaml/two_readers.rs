@@ -273,7 +273,8 @@ fn exponential(number: f64) -> String {
     if text.contains('.') { text } else { text.replace('e', ".0e") }
 }
 
-/// Returns the reason why PyYAML refuses a node, and with it the whole file; `None` if it accepts the node.
+/// Returns the reason why PyYAML refuses a node; `None` if it accepts the node. If PyYAML refuses a node, it cannot
+/// load the file.
 fn unreadable(node: &WrittenNode) -> Option<String> {
     const TAGS: &str =
         " !!null !!bool !!int !!float !!binary !!timestamp !!omap !!pairs !!set !!str !!seq !!map";
@@ -298,8 +299,8 @@ fn python(node: &WrittenNode) -> Reading {
     }
 }
 
-/// Returns the number of the first line with a tab outside comments, counted from 1. In `bare`, the characters of
-/// quoted texts are already replaced by `_`.
+/// Returns the line number, counted from 1, of the first tab that is not in a comment; `None` without such a tab.
+/// `bare` is the text of a YAML file in which quoted characters are replaced by `_`.
 fn tab(bare: &str) -> Option<usize> {
     let lines = bare.replace("\r\n", "\n").replace('\r', "\n");
     let has_tab =

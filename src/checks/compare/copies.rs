@@ -40,7 +40,8 @@ struct EqualPoints {
 /// differences of about 1e-16.
 const SAME_FACTOR: f64 = 1e-9;
 
-/// The number of common points that are compared first; most pairs of tables are rejected by them.
+/// The number of common points in a quick comparison of two tables. Only tables that may be copies are then compared at
+/// all common points.
 const SAMPLE: usize = 64;
 
 /// The number of common points whose latency ratios are tried as the constant factor between two tables.
@@ -114,8 +115,8 @@ impl Copies {
         is_copy.then_some(like)
     }
 
-    /// Returns the findings on a group of tables that are equal: one finding on each table that a pull request adds or
-    /// mostly changes, and one finding on the remaining tables of the group.
+    /// Returns the findings on a group of tables with the same measurements. Each table that a pull request adds or
+    /// mostly rewrites can get a finding. The other tables of the group together get at most one.
     fn findings(
         &self,
         rule: RuleHead<'_>,
@@ -145,8 +146,8 @@ impl Copies {
         each.chain(of(&old)).collect()
     }
 
-    /// Returns the finding on the table `copy`. It names the table that was copied: of the tables in `others` that are
-    /// equal to `copy`, the most original one. `None` if no table in `others` is equal to `copy`.
+    /// Returns the finding that the table with the index `copy` is a copy. The finding names the original: the most
+    /// original table in `others` that has the same measurements as `copy`. `None` if `others` contains no such table.
     fn of_copy(
         &self,
         rule: RuleHead<'_>,
@@ -210,8 +211,8 @@ fn equal_points(a: &Sketch, b: &Sketch) -> Option<EqualPoints> {
     Some(EqualPoints { common: pairs.len(), equal, factor })
 }
 
-/// Describes the points that a copy has in common with its origin, for a message. `times` is the copy's latency divided
-/// by the origin's.
+/// Describes for a message how many of the common points have the same measurements in the copy and in its origin.
+/// `times` is the copy's latency divided by the origin's latency.
 fn words(like: EqualPoints, times: f64, origin: &TableFile) -> String {
     let EqualPoints { common, equal, .. } = like;
     let (points, path) = (plural(common, "point"), &origin.entry.path);

@@ -20,9 +20,9 @@ pub(super) fn may_share_measurements(at: &CrossContext<'_>, a: &TableFile, b: &T
         || at.donors(b, table).contains(&a.version.as_str())
 }
 
-/// Groups similar tables: two tables are in one group if `alike` returns true for them, unless
-/// [`may_share_measurements`] does, too. Returns the groups with at least two tables of which at least one is judged,
-/// sorted by their first index. Each group lists the indices of its tables in ascending order.
+/// Groups similar tables: `alike` returns true for two similar tables. Tables for which [`may_share_measurements`] is
+/// true do not count as similar. Returns the groups that have at least two tables and contain a judged table, sorted by
+/// their first index. Each group lists the indices of its tables in ascending order.
 pub(super) fn groups(
     at: &CrossContext<'_>,
     tables: &[SketchedTable<'_>],

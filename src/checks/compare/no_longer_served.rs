@@ -27,14 +27,14 @@ const NAMED: usize = 3;
 /// The maximum number of slices that the evidence lists.
 const LISTED: usize = 20;
 
-/// Limits for points inside sweeps that are no longer served. Losses below the limits are only an info, since the
-/// planner interpolates there.
+/// Limits for the loss of points inside sweeps. Smaller losses are only an info, since the planner interpolates between
+/// the remaining points.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "LostKeys")]
 pub struct NoLongerServed {
-    /// A slice is reported only if at least this many points inside its sweeps are no longer served. Interpolation
-    /// counts as wrong only if it differs from the lost latencies at this many points or more.
+    /// If a slice loses fewer points inside its sweeps than this number, the loss is only an info. Interpolation counts
+    /// as wrong only if it differs from the lost latencies at this many points or more.
     keys: u64,
 }
 
@@ -57,8 +57,8 @@ impl Judge for NoLongerServed {
 struct Loss<'a> {
     /// The changed tables that lose keys or measurements.
     changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
-    /// The lost keys, in up to two entries: keys that queries for the current version no longer reach, and keys that no
-    /// query reaches any more.
+    /// Up to two groups of lost keys: keys that queries for the current version no longer find, and keys that queries
+    /// for any version no longer find.
     unserved: Vec<&'a Unserved>,
 }
 
@@ -161,8 +161,8 @@ impl<'a> Loss<'a> {
         self.unserved.iter().map(|unserved| number(unserved)).sum()
     }
 
-    /// Returns the severity of the finding. `is_more` is true if keys lose measurements, or if interpolation cannot
-    /// replace the lost points.
+    /// Returns the severity of the finding: error, the rule's own severity, or info. `is_more` is true if keys lose
+    /// measurements, or if interpolation cannot replace the lost points; then the severity is not info.
     fn severity(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>, is_more: bool) -> Severity {
         let is_whole = self.unserved.iter().any(|unserved| unserved.whole_slices > 0);
         let is_lost = self.sum(Unserved::shapes) + self.sum(Unserved::shorter_sweeps) > 0;
@@ -193,8 +193,8 @@ impl<'a> Loss<'a> {
 }
 
 impl NoLongerServed {
-    /// Describes the slices that lose most of the points inside their sweeps, and the slices for which interpolation
-    /// gives other latencies than the lost ones; `None` without such slices.
+    /// Describes two kinds of slices: those that lose most of the points inside their sweeps, and those in which
+    /// interpolation gives other latencies than the lost ones. `None` without such slices.
     fn missed(&self, unserved: &Unserved) -> Option<String> {
         let slices = || unserved.slices.iter().filter(|(_, lost)| lost.inner >= self.keys);
         let hollow: Vec<_> = slices().filter(|(_, lost)| lost.inner > lost.remaining).collect();

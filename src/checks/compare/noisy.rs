@@ -44,8 +44,8 @@ pub struct NoiseLimits {
     /// A noisy slice has at least this share of disturbed points among its compared points.
     share: f64,
     /// A slice is rough if the median distance of its points from the line between their neighbours is at least this
-    /// limit, the logarithm of a factor. Latencies are divided by those of the other table that makes the distance
-    /// smallest.
+    /// limit, as the logarithm of a factor. Distances are computed after division by the latencies of the other table
+    /// that makes the median smallest.
     roughness: f64,
     /// At least this many other tables must show that the slice is rough.
     references: usize,
@@ -59,12 +59,12 @@ pub struct NoiseLimits {
 struct ZigzagLimits {
     /// A slice is judged along an axis only if at least this many of its points have two neighbours.
     points: usize,
-    /// The minimum median distance of a zigzag's points from the line between their neighbours, as the logarithm of a
-    /// factor.
+    /// In a zigzag, the median distance of the points from the line between their neighbours is at least this limit, as
+    /// the logarithm of a factor.
     distance: f64,
-    /// The minimum and the maximum share of a zigzag's points that are on the opposite side of the line from the point
-    /// before. By chance, the share is two thirds. A share above the maximum means that every other size takes longer,
-    /// as with a kernel that pads.
+    /// The minimum and the maximum share of a zigzag's points that are on the other side of the line than the point
+    /// before. For random noise, this share is two thirds. A share above the maximum means that every other size takes
+    /// longer, as with a kernel that pads.
     flips: [f64; 2],
 }
 
@@ -92,7 +92,7 @@ impl Judge for NoiseLimits {
         CheckInputs::of(&[Input::Peers]).with(None, curves)
     }
 
-    /// Reports the slice with the largest zigzag of a table.
+    /// Reports the slice of a table that has the largest zigzag.
     fn table<'v>(&'v self, rows: &'v RowContext<'v>) -> Judged<'v> {
         let (Some(keys), Some((_, latency))) = (rows.keys(), rows.measured()) else {
             return Ok(Hits::new());
@@ -197,8 +197,8 @@ impl<'a> Zigzag<'a> {
 }
 
 impl ZigzagLimits {
-    /// Returns a slice's zigzag with the smallest distance over the axes; `None` unless the slice zigzags along every
-    /// axis that has enough points.
+    /// Returns a slice's zigzag along the axis on which its points are closest to the line. Returns `None` unless the
+    /// slice zigzags along every axis that has enough points.
     fn least<'a>(self, along: Vec<Zigzag<'a>>) -> Option<Zigzag<'a>> {
         let [least, most] = self.flips;
         let is_noise = |zigzag: &Zigzag<'_>| {

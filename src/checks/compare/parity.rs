@@ -20,8 +20,8 @@ use crate::specs::Filling;
 pub struct Shares {
     /// A table lacks rows if it serves less than this share of the keys that every reference has.
     few: f64,
-    /// A table is a stub, which is an error, if the loader adds no rows of other files to it and it has less than this
-    /// share of the keys that every reference has.
+    /// A table is a stub if its own file has less than this share of the keys that every reference has, and the loader
+    /// adds no rows of other files to it. A stub is an error.
     stub: f64,
     /// A slice is judged only if every reference has at least this many of its sampled points.
     points: usize,

@@ -42,7 +42,7 @@ pub struct Peers<'a> {
     pub files: &'a [&'a TableFile],
     /// The readable tables in the catalog's order.
     pub tables: Vec<SketchedTable<'a>>,
-    /// For each readable table, the numbers of its system, backend and version, as assigned in `numbers`.
+    /// For each readable table, its system, backend and version as numbers, which `numbers` assigns to names.
     places: Vec<[usize; 3]>,
     /// A different number for each name of a system, backend or version. Numbers are faster to compare than names.
     numbers: HashMap<&'a str, usize>,

@@ -33,10 +33,11 @@ pub struct SiblingBand {
     /// A slice is slow compared with other versions of its backend if the ratio is above this limit.
     versions: f64,
     /// A slice is slow compared with the same version on other systems if the ratio is above this limit. The ratio is
-    /// first divided by the speed ratio of the two machines, which is measured with other backends.
+    /// first divided by the latency ratio of the two machines, which is taken from the tables of other backends.
     systems: f64,
-    /// A slice is reported only if its ratio to the other backends is more than this many times the ratio of the same
-    /// slice on other systems. Otherwise the backend is slow on every system.
+    /// A slice's latency is divided by the other backends' latency, once on its own system and once on other systems.
+    /// The slice is reported only if the first ratio is more than this many times the second. Otherwise the backend is
+    /// slow on every system.
     recurs: f64,
     /// Values of `kernel_source` that do not state which kernel ran.
     unnamed: Vec<String>,
@@ -45,8 +46,8 @@ pub struct SiblingBand {
     families: Vec<Vec<String>>,
 }
 
-/// The latency ratios of a slice, by the name of the reference: the name of another backend, the name of the slice's
-/// own backend (for its other versions), or [`NEARBY`] (for other systems).
+/// The latency ratios of a slice, by the name of the reference. A reference is another backend, the other versions of
+/// the slice's own backend (under the backend's name), or all other systems (under the name [`NEARBY`]).
 type RatiosByReference<'a> = BTreeMap<&'a str, f64>;
 
 impl Judge for SiblingBand {
@@ -116,8 +117,8 @@ impl SiblingBand {
         ratios.len() >= self.references && 2 * slow > ratios.len()
     }
 
-    /// Returns true if a slice is about as fast as the same version on other systems. The different speeds of the
-    /// machines are already taken into account.
+    /// Returns true if a slice is about as fast as the same slice of the same version on other systems, after division
+    /// by the speed ratio of the machines.
     fn is_level(&self, ratios: &RatiosByReference<'_>) -> bool {
         ratios.get(NEARBY).is_some_and(|ratio| times_off(*ratio) <= self.systems)
     }
@@ -161,8 +162,8 @@ impl SiblingBand {
         all.into_iter().map(|(slice, by_name)| (slice, medians(by_name))).collect()
     }
 
-    /// Returns for each slice the speed ratio of two tables' machines: the median latency ratio of tables of other
-    /// backends, over the versions that both machines have.
+    /// Returns for each slice how much slower the first table's machine is than the second table's. This is the median
+    /// latency ratio in tables of other backends, over the versions that both machines have.
     fn machines<'a>(
         &self,
         at: &CrossContext<'a>,
@@ -190,9 +191,9 @@ impl SiblingBand {
         all.into_iter().map(|(slice, mut ratios)| (slice, upper_median(&mut ratios))).collect()
     }
 
-    /// Divides a slice's latency by the latency of the other backends, on its own system and on other systems. Returns
-    /// the first ratio divided by the second. Other systems are those of the same generation if any can be compared,
-    /// otherwise those of other generations. `None` if no system can be compared.
+    /// Divides a slice's latency by the other backends' latency, once on its own system (`ratios`) and once on other
+    /// systems. Returns the first ratio divided by the second. The other systems are those of the same GPU generation,
+    /// or if none of them can be compared, those of other generations. `None` if no system can be compared.
     fn over_elsewhere(
         &self,
         at: &CrossContext<'_>,
@@ -207,9 +208,9 @@ impl SiblingBand {
         over(&near).or_else(|| over(&far))
     }
 
-    /// Returns how many times larger a slice's ratio to the other backends is on its own system than on the systems of
-    /// the tables `kin`, which are of the same backend. The result is the median over these systems; `None` if no
-    /// system can be compared.
+    /// Divides a slice's latency by the other backends' latency, once on its own system (`ratios`) and once on each
+    /// system of the tables `kin`, which are of the same backend. Returns the median over these systems of the first
+    /// ratio divided by the second; `None` if no system can be compared.
     fn over_kin(
         &self,
         at: &CrossContext<'_>,
@@ -249,8 +250,8 @@ impl SiblingBand {
         same.map(|(slice, mut ratios)| (slice, upper_median(&mut ratios))).collect()
     }
 
-    /// Returns true if both tables name kernels in a slice, and their kernels have no family in common. Within one
-    /// backend, a kernel without a family is its own family.
+    /// Returns true if two tables name different kernels in a slice: both name kernels, but none of the same family.
+    /// Within one backend, a kernel that belongs to no family is compared by its name.
     fn name_others(&self, a: SketchedTable<'_>, b: SketchedTable<'_>, slice: &Slice) -> bool {
         let is_same_backend = a.0.place.backend == b.0.place.backend;
         let families = |sketch: &Sketch| -> BTreeSet<String> {

@@ -42,8 +42,8 @@ struct TableNeed {
 /// A backend and one of its versions.
 type Release<'a> = (&'a str, &'a str);
 
-/// A contradiction between a support matrix and the data: its message, and identifiers of the lines or versions that
-/// contradict the data.
+/// One contradiction between a support matrix and the data: a message, and the identifiers of the matrix lines or
+/// versions that it concerns.
 struct MatrixContradiction {
     message: String,
     parts: Vec<String>,

@@ -63,7 +63,7 @@ pub struct History {
     pub changed: BTreeSet<String>,
     /// Paths of the tables that the pull request adds or mostly rewrites. Only rows that the loader reads count.
     pub mostly_changed: BTreeSet<String>,
-    /// The latencies that each table of the head had in the base, by the table's path in the head.
+    /// The latencies in the base of each table that both the base and the head have, by the table's path in the head.
     pub latencies: BTreeMap<String, Arc<KeyLatencies>>,
 }
 
@@ -97,9 +97,9 @@ impl<'a> CrossContext<'a> {
         self.history.is_some_and(|history| history.mostly_changed.contains(&file.entry.path))
     }
 
-    /// Compares the ages of two tables: `Greater` if `a` is younger, `None` if the git history does not show it. A
-    /// table's age counts from the commit that wrote its content. A pull request that changes only a few rows does not
-    /// make a table younger. The call walks the git history, so rules ask only about few tables.
+    /// Compares the ages of two tables, counted from the commits that wrote their content: `Greater` if `a` is younger,
+    /// `None` if the git history does not show it. If a pull request changes only a few rows, the content before the
+    /// pull request counts. Rules compare only few tables, since each comparison walks the git history.
     pub(crate) fn age(&self, a: &TableFile, b: &TableFile) -> Option<Ordering> {
         fn dated(file: &TableFile, is_touched: bool) -> AgedFile<'_> {
             let by = if is_touched { AgeBasis::BytesBefore } else { AgeBasis::Bytes };

@@ -129,8 +129,8 @@ pub(crate) struct ChangeContext<'a> {
     pub head: State<'a>,
     /// The difference between the two states.
     pub diff: &'a Diff,
-    /// Errors on added or changed rows that the pull request excuses by changing facts, such as a system's YAML. They
-    /// appear only if the head is judged with the facts of the base.
+    /// Errors on added or changed rows that disappear because the pull request changes facts, such as a system's YAML.
+    /// They are found by judging the head with the facts of the base.
     pub excused: &'a [Finding],
     /// The specs of tables and systems.
     pub specs: &'a Specs,

@@ -33,7 +33,8 @@ pub struct TableContext<'a> {
     pub keys: Option<&'a Keys<'a>>,
     /// The state of the database that contains the table, such as the base or the head of a change.
     pub state: State<'a>,
-    /// The SHA-256 of the table's file in hex; `None` unless a sidecar or seal states a digest to compare with.
+    /// The SHA-256 of the table's file in hex. It is computed only if a sidecar states the digest or the spec asks for
+    /// a seal; otherwise it is `None`.
     pub digest: Option<&'a str>,
     /// The sidecar of the table's directory; `None` if it is missing or cannot be read.
     pub meta: Option<&'a Meta>,
@@ -57,8 +58,7 @@ pub struct Serving {
 /// Values that several rules derive from a table's rows. Each is computed when a rule first asks for it.
 #[derive(Default)]
 pub struct RowCache {
-    /// True if no two rows have the same key; false if two rows do or if it is not known. Unset until the table is
-    /// sketched.
+    /// True if all rows are known to have different keys. Unset until the table's sketch is made.
     pub has_distinct_keys: OnceCell<bool>,
     /// The series along the axes of the table's sweep.
     series: OnceCell<Vec<AxisSeries>>,
@@ -111,7 +111,8 @@ impl<'a> RowContext<'a> {
         self.at.seal
     }
 
-    /// Returns the SHA-256 of the table's file in hex; `None` unless a sidecar or seal states a digest to compare with.
+    /// Returns the SHA-256 of the table's file in hex; `None` if neither a sidecar states the digest nor the spec asks
+    /// for a seal.
     pub(crate) fn digest(&self) -> Option<&'a str> {
         self.at.digest
     }
@@ -294,9 +295,9 @@ impl<'a> RowContext<'a> {
         hit.into_iter().collect()
     }
 
-    /// Creates a warning about something that this program does not know, such as a new column. The message is `says`,
-    /// a sentence that ends with "is", and "not known to perfdb-gate". `what` names the unknown thing in the same words
-    /// for every file, so that the warnings of several files can be merged.
+    /// Creates a warning about something that this program does not know, such as a new column. `says` is the first
+    /// part of the message, such as `the dtype fp3 is`; "not known to perfdb-gate" follows. `what` names the unknown
+    /// thing in the same words for every file, so that the warnings of several files can be merged.
     pub(crate) fn novelty(&self, what: &str, says: &str) -> Finding {
         let message = format!("{says} {}", self.specs.shipped.not_known());
         self.finding_as(self.rule.severity.at_most(Severity::Warning), message).unknown(what)

@@ -25,7 +25,7 @@ pub(super) struct RunResults<'a> {
     /// The result under construction. It collects differences of tables, excused errors and tables in git-LFS. The
     /// findings are added at the end of the run.
     judgement: Judgement,
-    /// How the pull request changes the rows of each table in the head, by the table's path.
+    /// For each table of the head, by its path: which of its rows the pull request adds or changes.
     changes: BTreeMap<&'a str, RowChange>,
     /// For each table of the base, the table of the head that replaces it, by the base table's path. The two paths
     /// differ if the pull request moves the table.
@@ -129,8 +129,9 @@ impl<'a> JudgeRun<'a> {
     }
 }
 
-/// Marks which findings of the head are new, and collects the findings of the base that are repaired. Findings that
-/// were already compared row by row keep their mark. Findings that the base also has are dropped on unchanged tables.
+/// Decides which findings of the head are new, and collects the findings of the base that are repaired. Findings that
+/// were already compared row by row are not decided again. On unchanged tables, findings that the base also has are
+/// dropped.
 fn settle(
     judgement: &mut Judgement,
     base: Vec<Finding>,

@@ -11,13 +11,13 @@ use crate::checks::compare::series::{
     AxisPoints, DeviatingPoint, KeyLatencies, KeyPoint, TableCurve, smaller_deviation,
 };
 
-/// How far other tables (references) confirm that a point deviates from its neighbours. All latencies are divided by
-/// the reference's latencies at the same keys, so that steps of the kernel cancel.
+/// The result of comparing a deviating point with other tables (references): how much the point still deviates after
+/// division by their latencies. Steps of the kernel occur in all tables, so the division removes them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct ReferenceEvidence {
     /// The logarithm of the factor by which the point is slower than its neighbours, after division by a reference's
-    /// latencies; negative if the point is faster. The smallest deviation over the groups of references counts. The
-    /// score is 0 if a group does not confirm the deviation.
+    /// latencies. It is negative for a faster point. It is the deviation closest to 0 over the groups of references,
+    /// and 0 if a group does not show the deviation.
     pub score: f64,
     /// Number of independent groups of references that have the point.
     pub groups: usize,
@@ -31,7 +31,7 @@ impl ReferenceEvidence {
     }
 }
 
-/// A deviating point (a point off the line between its neighbours), as input of the comparison with references.
+/// A point off the line between its neighbours (a deviating point), which is compared with other tables.
 pub(crate) struct ComparedDeviation<'a> {
     pub point: KeyPoint,
     /// True if the point is slow, false if it is fast.
@@ -54,26 +54,25 @@ impl<'a> ComparedDeviation<'a> {
     }
 }
 
-/// Returns how far groups of references confirm that a point deviates from its neighbours.
+/// Compares a deviating point with groups of references.
 ///
-/// All latencies are divided by a reference's latencies at the same keys. Along each axis, the point's ratio is
-/// compared with three ratios: that of the neighbour before, that of the neighbour after, and the median ratio of all
-/// neighbours. The deviation from a reference is the smallest of these differences over all axes, as a logarithm. It is
-/// 0 if two differences have different signs or if one is too small. A group's deviation is the median over its
-/// references, and the score is the smallest deviation over the groups.
+/// All latencies are divided by a reference's latencies at the same keys, which removes the kernel's steps. Along each
+/// axis, the point's ratio is compared with the ratio of the neighbour before, the ratio of the neighbour after, and
+/// the median of the neighbours' ratios. The smallest difference is the deviation, as a logarithm; it is 0 if the point
+/// does not clearly deviate in all comparisons.
 ///
-/// A step of the kernel that the references also have cancels. A range of sizes for which another kernel is chosen is
-/// not a deviation either, because at the edge of the range one of the neighbours is in the same range.
+/// A group's deviation is the median over its references. The score is the smallest deviation over the groups.
 pub(crate) fn evidence(
     bent: &ComparedDeviation<'_>,
     groups: &ReferenceGroups,
 ) -> ReferenceEvidence {
+    // A range of sizes with another kernel is not a deviation: at its edge, one neighbour is in the same range.
     by_groups(groups, 0.0, |reference| by_reference(bent, &reference.latencies))
 }
 
-/// Returns the smallest deviation over the groups of references as the score, and the number of compared groups.
-/// `by_reference` returns the deviation from one reference. The search ends once the score is at most `least`, since
-/// further groups can only make the score smaller.
+/// Returns the number of compared groups of references, and as the score the smallest of their deviations.
+/// `by_reference` returns the deviation from one reference. Once the score is at most `least`, further groups are not
+/// compared.
 pub(super) fn by_groups(
     groups: &ReferenceGroups,
     least: f64,
@@ -92,9 +91,8 @@ pub(super) fn by_groups(
     found
 }
 
-/// Returns the median of the deviations from a group's references; `None` if no reference has the point. The search
-/// ends once two deviations are 0. A group has at most three references, so the median is then 0, whatever the third
-/// deviation is.
+/// Returns the median of the deviations from a group's references; `None` if no reference has the point. A group has at
+/// most three references, so two deviations of 0 already make the median 0.
 fn by_group(
     group: &[CurveReference],
     by_reference: impl Fn(&CurveReference) -> Option<f64>,
@@ -149,8 +147,9 @@ fn ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
 }
 
 /// Returns the logarithm of the factor by which a point is slower than its neighbours, after division by a reference's
-/// latencies. Returns 0 if the deviation is too small, or if the point deviates in the opposite direction in its own
-/// table. `None` if the reference lacks the point or its neighbours, or has the same latency at the point.
+/// latencies. Returns 0 if the factor is below the limit, or if the point is fast in its own table but slow after the
+/// division (or the other way round). `None` if the reference lacks the point or its neighbours, or has the same
+/// latency at the point.
 pub(super) fn by_reference(bent: &ComparedDeviation<'_>, reference: &KeyLatencies) -> Option<f64> {
     let ComparedDeviation { point, slow, least, neighbours } = *bent;
     let ratio = |point: KeyPoint| ratio(point, reference);

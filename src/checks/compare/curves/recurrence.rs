@@ -12,8 +12,8 @@ use crate::checks::compare::series::{
     AxisPoints, KeyLatencies, KeyPoint, Window, deviation_from_line, stands_out,
 };
 
-/// Returns for each axis the point and its neighbours, with the latencies of another table. Empty if the other table
-/// lacks the point.
+/// Returns a point and its neighbours along each axis, with the latencies that the table `other` has at the same keys.
+/// Empty if `other` lacks the point.
 fn windows<'a>(
     point: KeyPoint,
     around: &'a [AxisPoints],
@@ -39,8 +39,8 @@ pub(crate) fn is_outlier_in(
         && stands_out(windows(point, around, other), spike, least)
 }
 
-/// Returns how far the references `groups` of the table `other` confirm that a point deviates in `other`, too. `None`
-/// if the point has the same latency in both tables, or if the point does not deviate in `other` in the same direction.
+/// Looks up the key of `bent` in the table `other`, and compares the point there with the references of `other`
+/// (`groups`). `None` if both points have the same latency, or if they do not deviate in the same direction.
 pub(crate) fn evidence_in<'g>(
     other: &KeyLatencies,
     groups: impl FnOnce() -> &'g ReferenceGroups,

@@ -7,8 +7,8 @@ use crate::checks::compare::peers::{Kinship, Peers};
 use crate::checks::compare::series::KeyLatencies;
 use crate::checks::compare::sketch::{Sketch, SketchedTable};
 
-/// The logarithm of the minimum factor (1.3) by which a series must deviate from its slice. Series with smaller
-/// deviations get no score.
+/// The logarithm of the factor 1.3. A series that differs from the other series of its slice by a smaller factor gets
+/// no score.
 pub(crate) const KEPT: f64 = 0.262;
 
 /// The maximum number of common points that are compared to decide whether two tables are the same measurement.
@@ -20,8 +20,8 @@ pub(crate) const SAME: f64 = 1e-6;
 /// The relative tolerance when a ratio is compared with a limit. Comparisons with and without logarithms are rounded
 /// differently.
 pub(crate) const ROUNDING: f64 = 1e-9;
-/// The maximum number of tables that are tried as references, for each kinship, such as other versions or other
-/// systems. Many are tried, because copies of the same measurement are skipped.
+/// The maximum number of tables of one kinship (such as other versions or other systems) that are tried as references.
+/// Many are tried, because copies of the same measurement are skipped.
 const MOST_REFERENCES: usize = 64;
 /// The maximum share of common keys with equal latencies. If more are equal, the two tables are one measurement.
 const SAME_SHARE: f64 = 0.3;
@@ -37,8 +37,8 @@ impl Kinship {
 pub(crate) struct CurveReference {
     pub path: String,
     pub latencies: Arc<KeyLatencies>,
-    /// For each slice of the compared table, the median logarithm of the slice's latency divided by the reference's
-    /// latency at the same key; NaN for a slice without common points.
+    /// For each slice of the compared table, the median of the logarithm of this ratio: the compared table's latency
+    /// divided by the reference's latency at the same key. NaN for a slice without common points.
     pub levels: Vec<f64>,
 }
 
@@ -87,8 +87,8 @@ pub(crate) fn comparable<'k>(
         .filter_map(|(_, (_, sketch))| levels(own, sketch).and(sketch.latencies.as_deref()))
 }
 
-/// Returns for each slice of `own` the median logarithm of the latency in `own` divided by the latency in `other`.
-/// `None` if the tables share too few keys or are copies of the same measurement.
+/// Returns for each slice of `own` the median of the logarithm of this ratio: the latency in `own` divided by the
+/// latency in `other` at the same key. `None` if the tables share too few keys or are copies of the same measurement.
 fn levels(own: &Sketch, other: &Sketch) -> Option<Vec<f64>> {
     let mut by_slice = own.room_by_slice::<f64>();
     let (mut shared, mut same) = (0, 0);

@@ -38,14 +38,14 @@ struct TableReferences {
 pub(crate) struct TableScores {
     /// The table's curves.
     pub curve: Arc<TableCurve>,
-    /// How far other tables confirm each deviating point, in the order of the curve's deviating points.
+    /// For each deviating point of the curve, in the same order, the result of comparing the point with other tables.
     pub deviations: Vec<ReferenceEvidence>,
     /// Scores of the series that deviate along their whole sweep.
     pub shapes: Vec<SeriesScore>,
-    /// The roughness of the slices that are rough in comparison with every other table.
+    /// The roughness of each slice that is rough after division by another table's latencies, whichever table is taken.
     pub roughness: Vec<Roughness>,
-    /// The roughness of the slices that a pull request makes rougher. Latencies are divided by the latencies before the
-    /// pull request.
+    /// The roughness of each slice that a pull request makes rougher. It is computed from the latencies in the head
+    /// divided by the latencies in the base.
     pub rougher: Vec<Roughness>,
 }
 
@@ -66,8 +66,8 @@ impl DeviatingPoints {
 }
 
 impl TableScores {
-    /// Returns how far other tables confirm an outlier; `None` if the outlier is not among the curve's deviating
-    /// points.
+    /// Returns the result of comparing an outlier with other tables; `None` if the outlier is not among the curve's
+    /// deviating points.
     pub(crate) fn of_outlier(&self, outlier: &SketchOutlier) -> Option<ReferenceEvidence> {
         let mut bends = self.curve.deviates_at(outlier.hash);
         bends
@@ -75,8 +75,8 @@ impl TableScores {
             .map(|(number, _)| self.deviations[number])
     }
 
-    /// Counts the deviating points of a slice that have a latency of at least `floor_ms` and for which `stands_out`
-    /// returns true. `stands_out` takes the index of a deviating point.
+    /// Counts a slice's deviating points that have a latency of at least `floor_ms` and for which `stands_out` returns
+    /// true. `stands_out` gets the point's index in the curve's deviating points.
     pub(crate) fn spiked(
         &self,
         slice: u32,
@@ -90,8 +90,9 @@ impl TableScores {
         DeviatingPoints { count_deviating: spiked, scored: self.curve.slow(slice) }
     }
 
-    /// Counts the points of a slice that deviate by a factor of at least `least` after division by the latencies of the
-    /// table `other`. The number of compared points, which both tables have, is estimated from a sample of the slice.
+    /// Divides a slice's latencies by those of the table `other`, and counts the points that then deviate from their
+    /// neighbours by a factor of at least `least`. The number of points that both tables have is estimated from a
+    /// sample.
     pub(crate) fn count_deviating_from(
         &self,
         other: &KeyLatencies,

@@ -28,19 +28,19 @@ pub(crate) struct SeriesScore {
     pub groups: usize,
 }
 
-/// How irregular a slice's latencies are along an axis, after division by another table's latencies. Of several axes,
-/// the axis with the smallest roughness counts, because a kernel that steps along one axis is smooth along the others.
+/// How irregular a slice's latencies are along an axis, after division by another table's latencies. It is computed for
+/// the axis along which the slice is smoothest, because a kernel may have steps along one axis only.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Roughness {
     /// The slice's index in the sketch.
     pub slice: u32,
     /// The median roughness of the slice's segments of five points, as the logarithm of a factor. A segment's roughness
-    /// is the distance of its middle point from the mean of the two neighbours, or of the two outer points if the
-    /// median is then smaller. Latencies are divided by those of the reference with the smallest median.
+    /// is how far its middle point is from the mean of its two neighbours. The two outer points replace the neighbours
+    /// if the median is then smaller. Latencies are divided by those of the reference that makes the median smallest.
     pub median: f64,
-    /// Number of references that have enough of the slice's segments.
+    /// The number of references that have enough segments of this slice for a comparison.
     pub references: usize,
-    /// The largest number of the slice's segments of five points that a single reference has.
+    /// The number of compared segments of five points. If there are several references, the largest number counts.
     pub segments: usize,
 }
 
@@ -64,10 +64,10 @@ fn off_by_reference(shape: &SeriesSamplePoints, reference: &CurveReference) -> O
     off_as_a_whole(&shape.points, *level, reference)
 }
 
-/// Returns the smallest deviation of the points of a series from their slice, as a logarithm. A point's deviation is
-/// the logarithm of its ratio to the reference, minus `level`, the median of this logarithm in the slice. Returns 0 if
-/// a point deviates by less than [`KEPT`], or if two points deviate in different directions. `None` if the reference
-/// lacks a point.
+/// Returns the smallest deviation of a series' points from their slice, as a logarithm. A point's deviation is the
+/// logarithm of its ratio to the reference, minus `level`, the slice's median of these logarithms. Returns 0 if a point
+/// deviates by less than [`KEPT`], or if one point is slow and another one is fast. `None` if the reference lacks a
+/// point.
 fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -> Option<f64> {
     let mut least: Option<f64> = None;
     for point in points {
@@ -81,8 +81,8 @@ fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -
     least
 }
 
-/// Returns for each slice the smallest roughness over the references, after division by the reference's latencies. A
-/// slice that is smooth with at least one reference is left out.
+/// Returns the roughness of each slice that is rough after division by the latencies of every reference. Of several
+/// references, the smallest roughness is returned.
 pub(super) fn roughness<'k>(
     curve: &TableCurve,
     mut references: impl Iterator<Item = &'k KeyLatencies>,
@@ -143,16 +143,15 @@ impl Roughness {
     }
 }
 
-/// Returns the smaller one of two medians: the median of the first distances that [`rough`] returns, and the median of
-/// the second distances.
+/// Takes pairs of distances, as [`rough`] returns them. Returns the median of the first distances or the median of the
+/// second distances, whichever is smaller.
 fn median(rough: &[(f64, f64)]) -> f64 {
     let (mut next, mut beyond): (Vec<f64>, Vec<f64>) = rough.iter().copied().unzip();
     upper_median(&mut next).min(upper_median(&mut beyond))
 }
 
-/// Returns the roughness of the slices that were smoother before a pull request. Latencies are divided by the latencies
-/// `before` the pull request: if the ratio is rough, one of the two measurements is noisy. Slices with a smooth ratio
-/// are left out.
+/// Returns the roughness of each slice that a pull request makes rougher. Latencies are divided by those in the base
+/// (`before`). If the slice is smooth after this division, it is left out.
 pub(super) fn rougher(curve: &TableCurve, before: &KeyLatencies) -> Vec<Roughness> {
     let mut found = Vec::new();
     let mut smooth = BTreeSet::new();

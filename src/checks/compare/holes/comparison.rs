@@ -30,7 +30,8 @@ pub(crate) struct ReferenceKey<'a> {
     pub had_by: BTreeSet<usize>,
     /// True if the judged table would serve the key.
     pub is_served: bool,
-    /// The key sample of the first reference that has the key, and the key's index in that sample.
+    /// A sample that contains the key, and the key's index in this sample. The values of the key's parts are read from
+    /// it.
     sampled: (&'a KeyCoverage, u32),
 }
 
@@ -46,9 +47,9 @@ pub(crate) struct HoleComparison<'a> {
     pub own_slices: Vec<&'a Slice>,
     /// The references: first the nearest systems, then other versions.
     pub references: Vec<KeyReference<'a>>,
-    /// The sampled keys that at least half of the reference systems have, or at least half of the other versions. Keys
-    /// whose hash is outside the range of a table's sample are left out, since the sample cannot show that they are
-    /// missing.
+    /// The sampled keys that at least half of the reference systems have, or at least half of the other versions. Each
+    /// of them has a hash in the range that all samples cover, so a key that a sample lacks is really missing in its
+    /// table.
     pub keys: Vec<ReferenceKey<'a>>,
     /// The share of the tables' keys that the samples contain; 1 if they contain all keys.
     pub share: f64,
@@ -59,9 +60,8 @@ pub(crate) struct HoleComparison<'a> {
 }
 
 impl<'a> HoleComparison<'a> {
-    /// Compares a table with its references. Returns `None` if the table serves no keys, or if its version is
-    /// superseded. The missing keys of a superseded version are reported for the current version, if they are missing
-    /// there, too.
+    /// Compares a table with its references. Returns `None` if the table serves no keys, or if a later version
+    /// supersedes the table's version. Missing keys are reported only for the current version.
     pub(crate) fn new(at: &'a CrossContext<'a>, file: &'a TableFile) -> Option<Self> {
         let spec = at.state.specs.tables.get(&file.table)?;
         let editions = at.shelf.editions(file)?;
@@ -166,8 +166,9 @@ impl ReferenceKey<'_> {
         coverage.row(point as usize)
     }
 
-    /// Returns true if at least half of the reference systems have the key, or at least half of the other versions.
-    /// Systems of other generations (`is_distant`) count only if there are several and all of them have the key.
+    /// Returns true if the key is usual among the references: at least half of the reference systems have it, or at
+    /// least half of the other versions. If the systems are of other GPU generations (`is_distant`), there must be
+    /// several of them, and all must have the key.
     fn is_usual(&self, references: &[KeyReference<'_>], is_distant: bool) -> bool {
         let is_system = |reference: &KeyReference<'_>| reference.system.is_some();
         let systems = references.iter().filter(|reference| is_system(reference)).count();
@@ -182,8 +183,8 @@ impl ReferenceKey<'_> {
     }
 }
 
-/// Returns true if no reference was measured with the table's plan (list of cases to measure). Plans are compared by
-/// the `case_plan_hash` in the sidecars. Returns false if one of these sidecars lacks the hash.
+/// Returns true if the table was measured with another plan (list of cases to measure) than each of its references.
+/// Plans are compared by the `case_plan_hash` in the sidecars. Returns false if a sidecar lacks the hash.
 fn have_other_plans(at: &CrossContext<'_>, file: &TableFile, references: &[&TableFile]) -> bool {
     let plans = |file: &TableFile| at.sidecar(file).map(TableMeta::plans).unwrap_or_default();
     let own = plans(file);
@@ -202,7 +203,8 @@ fn has(sketch: &Sketch, hash: u64) -> bool {
     sketch.points.binary_search_by_key(&hash, |point| point.hash).is_ok()
 }
 
-/// Returns the largest hash up to which every sketch contains all keys of its table.
+/// Returns the end of the hash range that all samples cover: up to this hash, every sketch contains all keys of its
+/// table.
 fn least_end(own: &[&Sketch], references: &[KeyReference<'_>]) -> u64 {
     let sketches = references.iter().flat_map(|r| &r.sketches).chain(own);
     sketches.map(|sketch| sketch.end).min().unwrap_or(0)
@@ -263,9 +265,9 @@ impl<'a> Kernels<'a> {
         Self { parts, own, references }
     }
 
-    /// Returns true if the judged table can be expected to have a slice that a reference has. Returns false if the
-    /// table has another kernel in place of the slice's kernel, and no reference has both kernels. Also returns false
-    /// if the references are of other generations (`is_distant`) and the table does not have the slice's kernel at all.
+    /// Returns true if a slice of a reference can also be expected in the judged table. Returns false if the table has
+    /// another kernel instead of the slice's kernel, unless a reference has both kernels. Also returns false if the
+    /// references are of other GPU generations (`is_distant`) and the table has no slice of this kernel.
     fn are_comparable(&self, slice: &Slice, is_distant: bool) -> bool {
         let slice = split(slice, &self.parts);
         let run_together = |own: &KernelSlice<'_>| {

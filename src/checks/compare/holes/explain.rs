@@ -13,7 +13,7 @@ use crate::specs::NEAREST;
 use crate::specs::system::System;
 
 /// Marks the missing keys that have a known reason: a failure in the collector's log, or a declared limit of the
-/// system. Returns the reasons of at least `least` sampled keys each.
+/// system. Returns the reasons that explain at least `least` of the sampled keys each.
 pub(crate) fn explain(
     comparison: &HoleComparison<'_>,
     grid: &mut KeyGrid,
@@ -68,8 +68,7 @@ fn explain_by_failures(
     by_error
 }
 
-/// Missing keys in the form of a table with one row per key. The condition of a declared limit is evaluated on these
-/// rows.
+/// Missing keys as the rows of a table, so that the condition of a declared limit can be evaluated for each key.
 struct UnservedKeys<'a> {
     comparison: &'a HoleComparison<'a>,
     grid: &'a KeyGrid,
@@ -102,8 +101,8 @@ impl UnservedKeys<'_> {
         }
     }
 
-    /// Returns for each missing key whether the table serves a key with the same names and shape for which `fits`
-    /// returns true. `fits` takes the index of the served key and the index of the missing key.
+    /// Returns one boolean for each missing key: true if the table serves a key that has the same names and shape and
+    /// for which `fits` returns true. `fits` takes the index of the served key and the index of the missing key.
     fn is_served(&self, fits: impl Fn(usize, usize) -> bool) -> Value<'_> {
         let shapes = self.grid.points.slices(&[PartRole::Name, PartRole::Shape]);
         let served: Vec<usize> = self.grid.in_state(KeyState::Served).collect();
@@ -112,7 +111,8 @@ impl UnservedKeys<'_> {
         Value::Bool(Vals::Rows(self.keys.iter().map(is_served).collect()))
     }
 
-    /// Returns one share for each missing key: the share of the keys with the same names that the table does not serve.
+    /// Returns one share for each missing key. It is taken over all keys with the same names as the missing key: how
+    /// many of them the table does not serve, divided by their number.
     fn missing_share(&self) -> Vec<f64> {
         let names = self.grid.points.slices(&[PartRole::Name]);
         let mut counts: BTreeMap<u32, (f64, f64)> = BTreeMap::new();

@@ -23,7 +23,8 @@ pub(crate) struct KeyGrid {
     pub states: Vec<KeyState>,
 }
 
-/// Conditions that a key must meet: for each restricted key part, by its index, the codes of the allowed values.
+/// The allowed values of key parts: for each restricted key part (by its index), the codes of its allowed values. A
+/// code is an index into the part's sorted values.
 pub(crate) type Conditions = BTreeMap<usize, BTreeSet<u32>>;
 
 impl KeyGrid {
@@ -32,7 +33,8 @@ impl KeyGrid {
         (0..self.states.len()).filter(move |key| self.states[*key] == state)
     }
 
-    /// Returns the code of a key's value in the key part with the index `part`.
+    /// Returns the code of a key's value in the key part with the index `part`. The code is an index into the part's
+    /// sorted values.
     pub(crate) fn code(&self, part: usize, key: usize) -> u32 {
         self.points.parts[part].codes[key]
     }

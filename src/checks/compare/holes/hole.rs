@@ -30,16 +30,16 @@ pub(crate) struct Hole {
     pub of: String,
     /// The values of the missing keys by key part. Key parts with a single value in all keys are left out.
     values: BTreeMap<String, Vec<Json>>,
-    /// True if the keys may be missing on purpose: they make up a slice that depends on the machine, and only other
-    /// systems have this slice.
+    /// True if the missing keys may be a choice: they are a whole slice that only other systems have, and the slice
+    /// depends on the machine.
     #[serde(skip)]
     pub is_choice: bool,
 }
 
 impl Hole {
     /// Describes keys that are missing together. `workload` lists the key parts that do not depend on the machine.
-    /// Returns `None` if the missing keys are sizes between served sizes, and no reference of the same version has
-    /// them. The planner interpolates between the served sizes.
+    /// Returns `None` if the planner can interpolate the missing sizes from smaller and larger served sizes, and no
+    /// reference of the same version has them.
     pub(crate) fn new(
         comparison: &HoleComparison<'_>,
         grid: &KeyGrid,
@@ -190,8 +190,8 @@ fn value_words(part: &CoveredPart, codes: &[usize]) -> String {
     format!("{} {}", part.name, names(values.iter().map(String::as_str)))
 }
 
-/// Describes the value of a key part that all missing keys have. Returns `None` if they have several values, if the
-/// part is an axis, or if the table serves no other value of the part.
+/// Describes the value that all missing keys have in a key part, such as `dtype fp8`. Returns `None` if they have
+/// different values, if the part is an axis, or if all served keys have the same value, too.
 fn common_words(
     comparison: &HoleComparison<'_>,
     grid: &KeyGrid,

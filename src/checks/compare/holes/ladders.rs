@@ -34,9 +34,8 @@ pub(crate) struct ShortLadders {
 type ShortGroup = (Vec<usize>, usize);
 
 impl ShortLadders {
-    /// Returns a hit on the rows of groups with short ladders. Of several axes, the axis with the most such groups is
-    /// reported. The hit is an info if the loader also reads other files for the table. `None` if there are no short
-    /// ladders.
+    /// Returns a hit on the rows of groups with short ladders; `None` if there are none. Only the axis with the most
+    /// such groups is reported. The severity is info if the loader adds rows of other files to the table.
     pub(crate) fn hit<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hit<'v>> {
         let keys = rows.keys()?;
         let spec = rows.spec;

@@ -11,8 +11,8 @@ use super::grid::{Conditions, KeyGrid, KeyState};
 use crate::base::group::grouped;
 use crate::database::coverage::PartRole;
 
-/// Keys of one slice that are missing together: all keys with certain values of another key part, such as the two
-/// largest sizes.
+/// Missing keys of one slice that share some values of a further key part, such as its two largest sizes. The table
+/// serves no key of the slice with these values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MissingKeys {
     /// The conditions that the missing keys meet, such as `dtype` fp8 and `isl` 16384 or 65536.
@@ -78,8 +78,8 @@ impl KeyGrid {
         (largest.missing.len() >= least).then_some(largest)
     }
 
-    /// Collects for each slice the keys in `left` that have a value of the key part `along` with which the table serves
-    /// no key of the slice. Returns the largest of these sets; `None` if all are empty.
+    /// Returns the largest set of missing keys that are in one slice and have values of the key part `along` that no
+    /// served key of the slice has. Only the keys in `left` are searched; `None` if there is no such key.
     fn missing_along(
         &self,
         slicing: &Slicing,

@@ -51,15 +51,16 @@ use crate::findings::{EXAMPLES, Explained, Finding, Severity, wholes};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Size")]
 pub struct HoleSize {
-    /// The minimum size of a hole, as a share of the sampled keys that half of the references have.
+    /// The minimum number of missing sampled keys in a hole, as a share of all compared keys. The larger one of this
+    /// limit and `points` applies.
     share: f64,
     /// The minimum number of missing sampled keys in a hole.
     points: usize,
-    /// Key parts that do not depend on the machine. A slice that only other GPU generations have is reported as missing
-    /// if such key parts alone define the slice. Otherwise its absence may be a choice for the machine.
+    /// Key parts that do not depend on the machine. A slice that only other GPU generations have counts as missing if
+    /// it is defined by such key parts alone. Otherwise it may be absent by choice.
     workload: Vec<String>,
-    /// Scattered missing keys, which make up no whole slice or size, are reported as an info only if at least this
-    /// share of the compared keys is missing.
+    /// Missing keys that do not make up a whole slice or size are reported only if they are at least this share of the
+    /// compared keys. The finding is then an info.
     apart: f64,
     /// Limits for groups of rows with fewer sizes than the other groups of their table.
     ladders: ShortLadders,

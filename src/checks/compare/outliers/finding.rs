@@ -14,9 +14,8 @@ use crate::findings::{EXAMPLES, Finding, Severity, SliceEvidence};
 /// The largest number of rows that a finding lists.
 const LISTED: usize = 1000;
 
-/// Creates a finding on outliers of a table. If there are outliers that no other table has, the finding is on these
-/// outliers alone. Otherwise it is on all `points`. If `is_minor` returns true for the outliers, the finding is an
-/// info.
+/// Creates a finding on a table's outliers. Outliers that other tables also have are left out, unless all `points` are
+/// such outliers; then the finding is an info. It is also an info if `is_minor` returns true for its outliers.
 pub(super) fn finding(
     rule: RuleHead<'_>,
     at: &CrossContext<'_>,
@@ -128,7 +127,8 @@ fn points_by_slice(slices: &[Slice], points: &[&OutlyingPoint]) -> Vec<SliceEvid
     counts.into_iter().take(SHOWN).map(evidence).collect()
 }
 
-/// Returns the columns of the table's sweep, in which a larger value means a longer latency; empty without a spec.
+/// Returns the columns of the table's sweep; empty if the table has no spec. The latency grows with the value in each
+/// column.
 fn sweep<'a>(at: &CrossContext<'a>, file: &TableFile) -> &'a [String] {
     at.state.specs.tables.get(&file.table).map_or(&[], |spec| &spec.sweep)
 }

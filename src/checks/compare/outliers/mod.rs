@@ -36,11 +36,11 @@ pub struct Outliers<const SPIKE: bool>(OutlierLimits);
 pub(crate) struct OutlierLimits {
     /// A point is an outlier if it differs from every neighbour by at least this factor.
     factor: f64,
-    /// In 1 % of cases, two reruns differ by a certain factor or more. An outlier's factor must be at least this rerun
-    /// factor to the power of `tails`.
+    /// The exponent in a limit for outliers. Two reruns of a table differ by some factor f or more in 1 % of cases. An
+    /// outlier's factor must be at least f to the power of `tails`.
     tails: f64,
-    /// The minimum latency in ms of an outlier or of its neighbours, whichever is longer. The timer's resolution
-    /// explains deviations at shorter latencies.
+    /// The longer one of an outlier's latency and its neighbours' latency must be at least this, in ms. At shorter
+    /// latencies, the timer's resolution explains deviations.
     floor_ms: f64,
     /// An outlier recurs in another table if the same key is an outlier there by at least this factor.
     recurs: f64,
@@ -53,18 +53,19 @@ pub(crate) struct OutlierLimits {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CurveLimits {
-    /// A point that is off the line between its neighbours by at least this factor is compared with other tables. The
-    /// other tables refute the outlier if its deviation is smaller than this factor after division by their latencies.
+    /// A point that is off the line between its neighbours by at least this factor is compared with other tables. An
+    /// outlier that is off by less than this factor after division by their latencies counts as a step of the kernel.
     bends: f64,
     /// A point is an outlier if it deviates by at least this factor after division by another table's latencies.
     factor: f64,
-    /// In 1 % of cases, two reruns differ by a certain factor or more. An outlier's factor must be at least this rerun
-    /// factor to the power of `tails`.
+    /// The exponent in a limit for outliers. Two reruns of a table differ by some factor f or more in 1 % of cases. An
+    /// outlier's factor must be at least f to the power of `tails`.
     tails: f64,
-    /// The minimum factor of an outlier at latencies that the timer resolves badly (below `floor_ms`), in place of
-    /// `factor`.
+    /// The minimum factor of an outlier, in place of `factor`, if its latency is below `floor_ms`, where the timer is
+    /// not precise.
     short: f64,
-    /// The minimum latency in ms of an outlier or of its neighbours, whichever is longer. No timer resolves less.
+    /// The longer one of an outlier's latency and its neighbours' latency must be at least this, in ms. No timer
+    /// resolves shorter latencies.
     least_ms: f64,
     /// At least this many independent groups of other tables must confirm an outlier.
     groups: usize,
@@ -83,8 +84,8 @@ struct ShapeLimits {
     /// A series deviates if it differs from its slice by at least this factor, after division by another table's
     /// latencies.
     factor: f64,
-    /// A slice is judged only if few of its series differ from the slice by at least this factor. If many do, the slice
-    /// runs other kernels than the other tables.
+    /// A slice is not judged if more than the share `share` of its series differ from the slice by at least this
+    /// factor. Such a slice runs other kernels than the other tables.
     calm: f64,
     /// The maximum share of a slice's series that may differ from the slice by the factor `calm` or more.
     share: f64,
@@ -124,7 +125,8 @@ impl OutlierLimits {
         found
     }
 
-    /// Returns true if the points are not worth a warning: there are few of them, and other tables barely confirm them.
+    /// Returns true if the outliers are worth only an info: there are few of them, and each was found only by
+    /// comparison with other tables, with a small factor.
     fn are_minor(&self, points: &[&OutlyingPoint]) -> bool {
         let is_near = |point: &&OutlyingPoint, limits: CurveLimits| {
             point.by == OutlierComparison::References && point.factor() < limits.warns
@@ -252,9 +254,8 @@ impl OutlierLimits {
         })
     }
 
-    /// Returns true if an outlier is probably a wrong measurement. This holds for every spike. A drop may be correct at
-    /// the end of every axis, where a cache or an idle expert is fast. A drop is also correct if the machine's other
-    /// tables are as fast.
+    /// Returns true if an outlier is probably a wrong measurement. A spike always is. A drop is not if it is at the end
+    /// of every axis, where a cache or an idle expert may make it fast, or if the machine's other tables are as fast.
     fn supported(&self, at: &CrossContext<'_>, file: &TableFile, one: &SketchOutlier) -> bool {
         let Outlier { inner, .. } = one.outlier;
         let at_level =

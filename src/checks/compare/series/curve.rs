@@ -15,8 +15,8 @@ const SEGMENTS: usize = 512;
 /// The approximate number of a table's rows around which a segment of five points is kept.
 const SAMPLE: usize = 8_192;
 
-/// A series is kept if its latency is at least the timer's floor divided by this number. The limit is below the floor,
-/// so that series that were measured as too fast are also kept.
+/// A series is kept if the latency of its middle point is at least the timer's floor divided by this number. The floor
+/// is lowered so that series that were wrongly measured as too fast are kept, too.
 const SHORTER: f64 = 3.0;
 
 /// A key, and the table's latency at that key. A point that stands for a missing neighbour has a latency of 0.
@@ -120,8 +120,8 @@ pub struct FivePoints {
 /// The deviating points, series and segments of a table that are kept for the comparison with other tables.
 #[derive(Debug, Clone, Default)]
 pub struct TableCurve {
-    /// The minimum factor, up or down, by which a deviating point differs from the line between its two neighbours.
-    /// Other tables must confirm a deviation by the same factor.
+    /// A point deviates if it differs from the line between its neighbours by at least this factor, up or down. The
+    /// deviation is confirmed if it is still this large after division by another table's latencies.
     pub least_deviation: f64,
     /// The deviating points, sorted by key hash.
     pub deviations: Vec<DeviatingPoint>,

@@ -133,11 +133,12 @@ fn neighbour_latency(time: f64, near: &SeriesPoint, beyond: Option<&SeriesPoint>
     lower.map_or(near.time, |far| far.time)
 }
 
-/// Returns a point's latency divided by the latency of its slower neighbour (for a spike) or of its faster neighbour
-/// (for a drop); `None` if the series has fewer than three points.
+/// Returns a point's latency divided by a neighbour's latency: for a spike by the slower neighbour's, for a drop by the
+/// faster neighbour's. `None` if the series has fewer than three points.
 ///
-/// At an end of the series, the missing neighbour is predicted by growth in proportion to the size. If a neighbour
-/// differs from the point beyond it by at least the factor `least`, the neighbour is the outlier, and not the point.
+/// At an end of the series, the missing neighbour's latency is predicted in proportion to the size. If a neighbour
+/// differs from the point beyond it by at least the factor `least`, the neighbour counts as the outlier instead of the
+/// point.
 pub(super) fn ratio_over_neighbours(
     points: &[SeriesPoint],
     i: usize,

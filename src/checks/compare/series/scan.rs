@@ -89,7 +89,7 @@ struct OutlierCandidate {
     spike: bool,
 }
 
-/// What is known of a row while the axes are searched one after the other.
+/// What the axes searched so far show about a row: whether it may deviate from its neighbours.
 #[derive(Clone, Copy, PartialEq)]
 enum ScanState {
     /// The row has not had two neighbours on any axis so far.
@@ -187,8 +187,8 @@ impl SeriesWalk {
         self.candidates.push(candidate);
     }
 
-    /// Returns the rows whose series must also be searched along the axis with the index `axis`, because the rows may
-    /// still become candidates or stop being candidates. Empty for the first axis, along which all series are searched.
+    /// Returns the rows of which it is not yet known whether they deviate. Their series must also be searched along the
+    /// axis with the index `axis`. Empty for the first axis, along which all series are searched.
     fn undecided_rows(&self, axis: usize) -> impl Iterator<Item = u32> {
         let least = self.terms.least_deviation();
         let waits = move |c: &&ScanCandidate| {

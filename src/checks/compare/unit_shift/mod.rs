@@ -44,8 +44,8 @@ pub struct UnitFactors {
     hours: f64,
 }
 
-/// The margin of a quick test by mean latencies, before slices are compared key by key. Its limit is
-/// [`UnitFactors::from`] / `SCREEN`, since slices with other keys have other means.
+/// Slices are compared key by key only if their mean latencies differ by at least the factor [`UnitFactors::from`] /
+/// `SCREEN`. The limit is below `from`, since slices with other keys have other means.
 const SCREEN: f64 = 5.0;
 
 /// The mean logarithm of each slice's latencies, by table index and slice index. NaN for a slice without latencies; a
@@ -59,10 +59,10 @@ struct ShiftedSlice<'a> {
     /// The slice's latencies divided by those of a reference, as a median over the references.
     ratio: f64,
     references: usize,
-    /// The upper quartile of the ratios at single keys divided by the lower one, as a median over references.
+    /// The spread of the ratios over the keys (upper quartile divided by lower), as a median over the references.
     spread: f64,
-    /// The slice's smallest ratio to a reference; 0 if there is no reference. References that are implausibly fast
-    /// themselves do not count.
+    /// The slice's smallest ratio to a reference; 0 if there is no reference. References with implausibly short
+    /// latencies are ignored.
     least: f64,
     /// The smallest ratio of a latency in the slice to its bound; `None` without a bound or if not computed.
     over_bound: Option<f64>,
@@ -166,8 +166,8 @@ impl UnitFactors {
         Some(on_slices(rule, severity, table, message, "ratio", &figures))
     }
 
-    /// Returns a finding on slices with implausible latencies that share their keys with no other table; `None` if
-    /// there are no such slices. `number` is the table's index in the peers.
+    /// Returns a finding on slices whose latencies are implausible and whose keys no other table has; `None` if there
+    /// are no such slices. `number` is the table's index in the peers.
     fn alone(
         &self,
         rule: RuleHead<'_>,
@@ -298,7 +298,7 @@ fn others<'a>(
     })
 }
 
-/// Returns a finding on slices of a table. `figures` pairs a slice's index with its value in the finding's evidence.
+/// Returns a finding on slices of a table. `figures` pairs each slice's index with its value for the evidence.
 fn on_slices(
     rule: RuleHead<'_>,
     severity: Severity,
