@@ -40,7 +40,7 @@ pub(super) struct JudgedLineage {
     pub findings: Vec<Vec<Finding>>,
     /// The difference of the table between base and head; `None` if neither its path nor its bytes changed.
     pub diff: Option<TableDiff>,
-    /// The rows of the head's table that the pull request adds or changes.
+    /// The rows of the head's table that count as changed by the pull request.
     pub change: RowChange,
     /// True if the pull request adds the table, or changes most of the rows that the loader reads.
     pub is_mostly_changed: bool,
@@ -53,7 +53,7 @@ pub(super) struct JudgedLineage {
 }
 
 impl JudgedLineage {
-    /// Returns true if the pull request adds or moves the table, or changes its rows.
+    /// Returns true if the pull request adds the table, changes its rows, or changes its system, backend or version.
     pub(crate) fn is_changed(&self) -> bool {
         self.diff.is_some() && self.change.is_any()
     }
