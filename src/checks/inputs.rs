@@ -16,7 +16,7 @@ pub struct RuleHead<'a> {
 }
 
 impl RuleHead<'_> {
-    /// The hint that [`RuleHead::unjudged`] needs if a formula in the file of limits fails.
+    /// The hint for [`RuleHead::unjudged`] that says that the failing formula is in the file of limits.
     pub(crate) const IN_LIMITS: &'static str = "the formula is in rules/limits.yaml";
 
     /// Creates the error for a rule whose formula fails. `hint` names the file that contains the formula.
@@ -57,7 +57,7 @@ pub enum Input {
     Changes,
     /// The step times that the planner predicts before and after a pull request.
     Predictions,
-    /// The errors that appear only if the head is judged with facts of the base, such as a system's YAML.
+    /// The errors that the pull request hides by changing facts, such as a system's YAML.
     Excused,
     /// The columns device, framework and version, which state the origin of a row.
     Origin,
@@ -77,8 +77,8 @@ pub struct CheckInputs {
     /// The minimum factor by which an outlier is slower or faster than its neighbours; `None` if no check needs
     /// outliers.
     pub outliers: Option<f64>,
-    /// The limits for the points of curves that a sketch keeps; `None` if no check needs curves. A sketch with curves
-    /// also keeps the latencies of all keys.
+    /// The limits that decide which points of a table's curves a sketch keeps; `None` if no check needs curves. A
+    /// sketch with curves also keeps the latencies of all keys.
     pub curves: Option<CurveTerms>,
 }
 

@@ -21,8 +21,8 @@ pub struct Rule {
     pub id: String,
     /// The severity of the rule's findings, unless the check chooses another.
     pub severity: Severity,
-    /// How often the rule's warnings and infos are right, or `look` if nobody has judged them yet. Errors always count
-    /// as certain.
+    /// The share of the rule's warnings and infos that people judged to be right, as a level such as `likely`. Errors
+    /// always count as certain.
     #[serde(default)]
     pub confidence: Confidence,
     /// A summary of one line, for lists of rules.

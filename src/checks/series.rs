@@ -19,7 +19,7 @@ const ROWS: usize = 16_384;
 /// The minimum number of points of a series.
 const POINTS: usize = 3;
 
-/// The sizes of a table's rows along an axis.
+/// The sizes along one axis, and the size that each row of a table has.
 pub(crate) struct AxisSizes<'k> {
     /// The size code of each row: an index into `sizes`.
     codes: Cow<'k, [u32]>,
@@ -31,7 +31,7 @@ pub(crate) struct AxisSizes<'k> {
 #[derive(Clone, Copy)]
 pub(crate) struct AxisSize {
     size: f64,
-    /// The hash of this size as a key part. The hash of a whole key is the sum of the hashes of its parts.
+    /// The hash of this size, as a part of a key's hash: the hash of a key is the sum of the hashes of its parts.
     hash: u64,
     /// The rank of the size among the sizes of the axis, from 0.
     pub rank: u32,
@@ -78,8 +78,8 @@ impl<'k> AxisSizes<'k> {
         Some(Self::new(codes.into(), sizes, part))
     }
 
-    /// Creates the sizes of an axis from the code of each row and the size of each code. `part` is the key part's
-    /// index; with it, equal sizes of different axes have different hashes.
+    /// Creates the sizes of an axis from the code of each row and the size of each code. `part` is the index of the
+    /// key part. It makes the hashes of equal sizes on different axes differ.
     fn new(codes: Cow<'k, [u32]>, sizes: impl Iterator<Item = f64>, part: usize) -> Self {
         // The bits of non-negative numbers have the same order as the numbers.
         let bits: Vec<u64> = sizes.map(number_bits).collect();
@@ -91,7 +91,7 @@ impl<'k> AxisSizes<'k> {
         Self { codes, sizes: bits.iter().zip(ranks(&bits)).map(size).collect() }
     }
 
-    /// Adds the sizes of all rows to `combinations`, as one more column.
+    /// Adds a column to `combinations` that has the size of each row along this axis.
     pub(crate) fn add_to<'c>(&'c self, combinations: &mut Combinations<'c>) {
         combinations.add_codes(&self.codes[..], self.sizes.len());
     }
@@ -142,8 +142,8 @@ impl<'k> Sweep<'k> {
         self.axes.iter().map(along).collect()
     }
 
-    /// Returns the series of the given rows along an axis, ordered by hash. If several rows of a series have the same
-    /// size, only the first one is used.
+    /// Groups the given rows into series along an axis, in the order of the series' hashes. If several rows of a
+    /// series have the same size, only the first one is used.
     pub(crate) fn along(
         &self,
         axis: &AxisSizes<'_>,

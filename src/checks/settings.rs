@@ -48,7 +48,7 @@ pub struct Settings {
     pub waivers: Waivers,
     /// Exceptions that the owners of the database signed in a file of their own.
     pub(crate) exceptions: Exceptions,
-    /// The frozen findings; `None` without a baseline.
+    /// The recorded findings of an earlier run, which do not count as new; `None` without a baseline.
     pub baseline: Option<Baseline>,
     /// Paths of the files that replace embedded rules or add further rules.
     pub overlays: Vec<String>,
@@ -59,7 +59,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings of a commit of the repository at `root`; without a commit, reads those of `source`.
+    /// Reads the settings from `commit` of the repository at `root`, or from `source` if no commit is given.
     ///
     /// With a commit, a pull request cannot change the rules by which it is judged.
     ///
@@ -163,9 +163,9 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Returns the git object ids of the files that decide how later runs judge, by path. These are the files below
-    /// `.perfdb-gate/`, and `.gitattributes`, which decides which files are in git-LFS. `None` for a file without an
-    /// id.
+    /// Returns the git object ids of the files that decide how later runs judge, by path. These files are
+    /// `.gitattributes`, which decides what is in git-LFS, and all files below `.perfdb-gate/`. The id is `None` for a
+    /// file without one.
     ///
     /// # Errors
     ///
@@ -242,8 +242,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Applies the baseline, merges findings that several files share, and drops findings below the requested
-    /// confidence.
+    /// Applies the baseline. Merges findings of several files about the same unknown name into one. Drops findings
+    /// below the requested confidence.
     pub(crate) fn settle(&self, sink: &mut Sink) {
         if let Some(baseline) = &self.baseline {
             sink.compare(baseline);

@@ -22,7 +22,7 @@ pub(crate) struct Bar {
     bar: ProgressBar,
     /// True if messages and lines of progress are printed. False with `--quiet`.
     lines: bool,
-    /// The time of the last printed line of progress, counted from the start in whole periods of [`LINES`] seconds.
+    /// The time at which the last line of progress was printed, in units of [`LINES`] seconds from the start.
     last: AtomicU64,
 }
 

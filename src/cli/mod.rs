@@ -105,8 +105,8 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    /// Runs the command and returns the exit code of the process. `parser` builds the parser of the command line, from
-    /// which completions are generated.
+    /// Runs the command and returns the exit code of the process. The command `completions` generates its output from
+    /// the command-line parser that `parser` builds.
     pub(crate) fn run(self, parser: fn() -> clap::Command) -> Result<Exit> {
         let terminal = self.terminal;
         match self.command {

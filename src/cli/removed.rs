@@ -7,8 +7,8 @@ use perfdb_gate::base::error::Error;
 /// Commands and flags of older versions. The line below each of them is a hint on what to use instead.
 const REMOVED: &str = include_str!("removed.txt");
 
-/// Returns the error for a command or flag that an older version had; `None` if the user's mistake is not such a
-/// command or flag.
+/// Returns an error with a hint if the user typed a command or flag that only older versions have; `None` for any
+/// other mistake.
 pub(crate) fn of(error: &clap::Error, command: Option<&Command>) -> Option<Error> {
     let named = |kind| match error.get(kind) {
         Some(ContextValue::String(name)) => Some(name.as_str()),

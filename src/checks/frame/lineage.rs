@@ -26,13 +26,13 @@ use crate::findings::{
 /// The findings on one table, except those of rules that compare tables with each other.
 struct TableFindings {
     by_state: Vec<Vec<Finding>>,
-    /// Errors that appear only if the head is judged with facts of the base, such as a system's YAML.
+    /// Errors that the pull request hides by changing facts, such as a system's YAML.
     excused: Vec<Finding>,
     /// Ids of the rules that read columns of the table; empty if there is no base.
     examined: Vec<String>,
 }
 
-/// The result of judging a table in all states.
+/// The result of judging one table in every judged state, such as base and head.
 pub(super) struct JudgedLineage {
     /// The table's sketch by state; `None` if the state has no such table, or if the table cannot be read.
     pub sketches: Vec<Option<Arc<Sketch>>>,
@@ -40,27 +40,27 @@ pub(super) struct JudgedLineage {
     pub findings: Vec<Vec<Finding>>,
     /// The difference of the table between base and head; `None` if neither its path nor its bytes changed.
     pub diff: Option<TableDiff>,
-    /// How the pull request changes the rows of the table in the head.
+    /// The rows of the head's table that count as changed by the pull request.
     pub change: RowChange,
     /// True if the pull request adds the table, or changes most of the rows that the loader reads.
     pub is_mostly_changed: bool,
     /// True if the table should have been judged but is in git-LFS and was not fetched.
     pub is_in_lfs: bool,
-    /// Errors that appear only if the head is judged with facts of the base, such as a system's YAML.
+    /// Errors that the pull request hides by changing facts, such as a system's YAML.
     pub excused: Vec<Finding>,
     /// Ids of the rules that read rows of the table.
     pub examined: Vec<String>,
 }
 
 impl JudgedLineage {
-    /// Returns true if the pull request adds the table, or changes its rows or its place.
+    /// Returns true if the pull request adds the table, changes its rows, or changes its system, backend or version.
     pub(crate) fn is_changed(&self) -> bool {
         self.diff.is_some() && self.change.is_any()
     }
 }
 
 impl<'a> JudgeRun<'a> {
-    /// Judges a table in all states.
+    /// Judges one table in every judged state, such as base and head.
     pub(super) fn lineage(&self, lineage: &Lineage<'a>) -> Result<JudgedLineage> {
         let path = lineage.file().map_or("", |file| file.entry.path.as_str());
         let start = Instant::now();
@@ -184,8 +184,8 @@ impl<'a> JudgeRun<'a> {
         (sides, side_of_state)
     }
 
-    /// Returns the index in `sides` of the head's table with the facts of the base, which is added if these facts
-    /// changed. Otherwise returns `head`; `None` if the head lacks the table.
+    /// Returns the index in `sides` of the head's table with the base's facts; `None` if the head lacks the table. If
+    /// the facts about the table did not change, returns `head`. Otherwise, adds the table to `sides`.
     fn excused_side(
         &self,
         state: State<'a>,
@@ -222,7 +222,7 @@ impl<'a> JudgeRun<'a> {
             }
     }
 
-    /// Returns which facts about a table changed: none, only those about its system, or all.
+    /// Returns which facts about a table the pull request changes: none, only the system's, or all.
     fn new_facts(&self, before: &TableFile, after: &TableFile) -> NewFacts {
         let Some(facts) = &self.changed_facts else { return NewFacts::None };
         if before.identity() != after.identity() || facts.are_of_table(after) {
@@ -260,7 +260,7 @@ impl<'a> JudgeRun<'a> {
         RowChange::Compared(ComparedRows { matched, moved, ..unmatched })
     }
 
-    /// Makes the sketch of a table; `None` if the table cannot be read. With `is_scanned`, it has outliers and curves.
+    /// Returns a table's sketch; `None` for an unreadable table. If `is_scanned`, the sketch has outliers and curves.
     fn sketch(
         &self,
         at: &TableContext<'_>,
@@ -277,8 +277,8 @@ impl<'a> JudgeRun<'a> {
         Ok(Some(Arc::new(sketch)))
     }
 
-    /// Returns the findings of rules on one table. `at` is the table in each state. `excused` is the head's table with
-    /// the facts of the base; `None` if the table's bytes or these facts did not change.
+    /// Returns the findings of `rules` on one table. `at` is the table in each state. `excused` is the head's table
+    /// with the facts of the base; `None` unless both the table and these facts changed.
     fn table_findings(
         &self,
         rules: &[Arc<Rule>],

@@ -33,7 +33,8 @@ use crate::base::threads;
 pub(crate) use self::judging::{Judgement, Terms};
 pub(crate) use self::scope::{ChangeScope, StateScope};
 
-/// Judges a state or, with `before`, a pull request whose head is the state.
+/// Judges the state `head` of a database. If `before` is given, judges the pull request that leads from `before` to
+/// `head`.
 ///
 /// # Errors
 ///

@@ -20,8 +20,8 @@ use crate::database::catalog::TableFile;
 use crate::database::table::Reads;
 use crate::findings::{Finding, Hit, Hits, RowStates};
 
-/// The findings and sketches of one state, for the tables that were judged so far. The sketches have no points, which
-/// saves memory.
+/// The findings on the tables of one state, and sketches of these tables. Both are collected while tables are judged.
+/// The sketches have no points, to save memory.
 #[derive(Default)]
 pub(super) struct StateResults<'a> {
     pub findings: Vec<Finding>,
@@ -45,9 +45,9 @@ impl StateResults<'_> {
 
 /// The result of comparing the tables of one group with each other. The tables usually have the same name.
 pub(super) struct GroupResult<'a> {
-    /// The findings and sketches of the tables, by state.
+    /// The findings on the group's tables and the sketches of the tables; one item for each state.
     pub kept: Vec<StateResults<'a>>,
-    /// Errors that appear only if the head is judged with facts of the base, such as a system's YAML.
+    /// Errors that the pull request hides by changing facts, such as a system's YAML.
     pub excused: Vec<Finding>,
 }
 
@@ -61,7 +61,7 @@ struct RuleFindings {
 type LineageResult<'j, 'a> = (&'j Lineage<'a>, &'j JudgedLineage);
 
 impl<'a> JudgeRun<'a> {
-    /// Judges the tables of a group against each other in all states.
+    /// Judges the tables of a group against each other, in the base and in the head.
     pub(super) fn group(
         &self,
         group: &Group<'a>,
@@ -104,9 +104,9 @@ impl<'a> JudgeRun<'a> {
         lineage.sides[number.min(self.head)]
     }
 
-    /// Returns the paths of the tables that rules compare with other tables, for each state. These are the judged
-    /// tables, and tables for which the loader serves fewer keys because the pull request removes rows of another
-    /// version.
+    /// Returns, for each state, the paths of the tables that rules compare with other tables. These are the judged
+    /// tables. If the pull request removes rows from a table, its other versions are also included, since the loader
+    /// may have served the removed rows for these versions.
     fn compared(&self, judged: &[(&Lineage<'a>, JudgedLineage)]) -> Vec<BTreeSet<&'a str>> {
         let version_of = |file: &'a TableFile| {
             let (system, backend, _, table) = file.identity();

@@ -63,9 +63,9 @@ pub(crate) struct ChangeScope<'a> {
 pub(super) struct Lineage<'a> {
     /// The table's file in each state; `None` where the state does not have the table.
     pub sides: Vec<Option<&'a TableFile>>,
-    /// The table's files in base and head, if their bytes or paths differ; `None` otherwise.
+    /// The table's files in base and head; `None` if the pull request changes neither path nor bytes of the table.
     pub pair: Option<FilePair<'a>>,
-    /// True if all rules judge the table.
+    /// True if all rules judge the table. Otherwise, the table only serves as a reference.
     pub is_subject: bool,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Lineage<'a> {
         }
     }
 
-    /// The table in the latest state that has it.
+    /// Returns the table's file in the head, or in the base if the head lacks the table.
     pub(crate) fn file(&self) -> Option<&'a TableFile> {
         self.sides.iter().rev().flatten().next().copied()
     }

@@ -20,14 +20,13 @@ use crate::database::support::{self, Matrices};
 use crate::database::table::{Column, Keys, ReadsRecord, TableScope, Wanted};
 use crate::findings::{Finding, Hit, RowStates, Severity};
 
-/// A state under judgement.
+/// A state that is judged, such as the head of a pull request, with data about it that rules need.
 pub(super) struct JudgedState<'a> {
     pub state: State<'a>,
     pub selected: &'a Selected,
     /// The state's tables by backend, system and version.
     pub shelf: TableIndex<'a>,
-    /// Paths of the tables whose sketches keep key values. The values are needed to name keys that other tables
-    /// lack.
+    /// Paths of the tables whose sketches keep key values, so that findings can name the keys that other tables lack.
     pub named: BTreeSet<&'a str>,
     /// The support matrices of the state's systems.
     pub support: Matrices,
@@ -53,7 +52,7 @@ impl<'a> JudgedState<'a> {
         Self { state, selected, shelf, named, support, all_rules, origin_mismatches }
     }
 
-    /// Counts the rules on device, framework and version that report a warning or an error on a table.
+    /// Counts the rules about the columns device, framework and version that report a warning or an error on a table.
     fn count_origin_mismatches(&self, file: &TableFile) -> Result<usize, ExprError> {
         let side = DecodedTable::read(self.state, file, false, Wanted::All);
         in_context(&[side], |contexts| {

@@ -83,7 +83,7 @@ impl<'a> DecodedTable<'a> {
     }
 }
 
-/// Calls `work` with one context per decoded table.
+/// Creates one context per decoded table, and calls `work` with all contexts. Returns the result of `work`.
 pub(super) fn in_context<R>(
     sides: &[DecodedTable<'_>],
     work: impl FnOnce(&[TableContext<'_>]) -> Result<R, ExprError>,

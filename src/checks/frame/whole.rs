@@ -25,7 +25,7 @@ use crate::database::profile::Profile;
 use crate::database::source::Entry;
 use crate::findings::Finding;
 
-/// The result of judging a state as a whole.
+/// The result of judging everything in a state that is not a single table, such as directories and systems.
 pub(super) struct JudgedWhole {
     pub findings: Vec<Finding>,
     /// Number of judged files that are not tables: sidecars, system YAMLs and files of facts.
@@ -33,8 +33,9 @@ pub(super) struct JudgedWhole {
 }
 
 impl<'a> JudgeRun<'a> {
-    /// Judges the state with the index `number` as a whole. `in_lfs` are the paths of tables that should have been
-    /// judged but are in git-LFS and were not fetched.
+    /// Judges everything in a state that is not a single table: the database, directories, systems and files of facts.
+    /// `number` is the state's index. `in_lfs` are the paths of tables that should have been judged but are in git-LFS
+    /// and were not fetched.
     pub(super) fn whole(
         &self,
         number: usize,
@@ -126,8 +127,7 @@ impl<'a> JudgeRun<'a> {
         files
     }
 
-    /// Returns true if a file changed in a version directory, or in another directory from which the version takes
-    /// tables.
+    /// Returns true if a file changed in a version directory, or in a directory from which this version reuses tables.
     fn touched(&self, number: usize, dir: &VersionDir) -> bool {
         let judged = &self.states[number];
         let parent = dir.path.rsplit_once('/').map_or("", |(parent, _)| parent);

@@ -77,9 +77,9 @@ impl RowCondition {
         self.tables.is_empty() || globs.any(|glob| glob.is_ok_and(is_named))
     }
 
-    /// Returns an error with the line number if the condition compares different types, or if the rule reads an unknown
-    /// name. Known names are figures, fields of the sidecar, and columns that every table in `tables` has. If `tables`
-    /// is empty, any table may have the column. Tables without a spec are not checked.
+    /// Returns an error with the line number if the condition compares different types, or if the rule reads an
+    /// unknown name. Known names are figures, fields of the sidecar, and columns that every table in `tables` has. If
+    /// `tables` is empty, it suffices that any table has the column. Tables without a spec are not checked.
     pub(crate) fn check(&self, specs: &Specs) -> Result<(), Reason> {
         self.tables.iter().try_for_each(|glob| matcher(glob, GlobScope::Names).map(drop))?;
         let tables = specs.tables.values().filter(|spec| self.concerns(&spec.name));

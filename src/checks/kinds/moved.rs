@@ -19,8 +19,8 @@ use crate::findings::Finding;
 pub struct MoveLimits {
     /// The minimum factor by which a slice's latencies change, up or down, as a median over the slice's keys.
     factor: f64,
-    /// The minimum number of keys in a slice whose latencies change by more than reruns do. For a finding on single
-    /// changed latencies, it is the minimum number of keys in the slice.
+    /// A slice that changed as a whole has at least this many keys whose latencies changed by more than reruns do. A
+    /// slice in which single latencies changed has at least this many keys in total.
     keys: u64,
 }
 
@@ -63,7 +63,7 @@ impl MoveLimits {
     }
 }
 
-/// Returns the number of keys that moved by more than reruns do.
+/// Returns how many keys of the slices have latencies that changed by more than reruns do.
 fn moved_keys(slices: &[&SliceDiff]) -> u64 {
     slices.iter().filter_map(|slice| slice.latency).map(|latency| latency.beyond_noise).sum()
 }
@@ -76,7 +76,8 @@ fn shown(said: &[String]) -> String {
     format!("{}{more}", said.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; "))
 }
 
-/// A changed table whose system, backend and version stay the same, with its sidecar entry before and after the change.
+/// A table that a pull request changes without a move to another system, backend or version. `before` and `after` are
+/// the sidecar's entries on the table in base and head.
 struct ServedChange<'a> {
     diff: &'a TableDiff,
     served: &'a ServedDiff,
@@ -116,8 +117,8 @@ impl<'a> ServedChange<'a> {
         Some(self.finding(rule, slices, &what, |_| String::new())?.examples(worst))
     }
 
-    /// Creates a finding on slices. `None` without slices, or if the sidecar states a new collection, which explains
-    /// the changes. `ratios` formats the ratios of a slice for the message.
+    /// Creates a finding on slices; `None` if there are no slices, or if the sidecar states a new collection, which
+    /// explains the changed latencies. The message starts with `what`. `ratios` formats a slice's latency ratios.
     fn finding(
         &self,
         rule: RuleHead<'_>,

@@ -50,8 +50,8 @@ struct DrawnSeries {
 /// The relative rounding error of a latency that is given in full precision.
 const ARITHMETIC: f64 = 1e-7;
 
-/// The maximum number of series that are read to measure how far points usually are from the line between their
-/// neighbours.
+/// The maximum number of series from which the usual distance of points from the line between their neighbours is
+/// computed.
 const SPREAD: usize = 256;
 
 impl Judge for SyntheticLimits {
@@ -181,9 +181,9 @@ impl DrawnSeries {
         on >= self.points && on as f64 >= self.share.max(self.chance * expected) * decided
     }
 
-    /// Finds the points of a series that can be judged, and which of these points are on the line. A point can be
-    /// judged if its two neighbours differ, its rounding error is small, and few rows have the same latency. `sorted`
-    /// has the bits of all latencies, ascending.
+    /// Finds the points of a series that can be judged, and which of these points are on the line between their
+    /// neighbours. A point can be judged if its neighbours have different latencies, its rounding error is small, and
+    /// few rows have the same latency. `sorted` has the bits of all latencies, ascending.
     fn decide(
         &self,
         rows: &[u32],

@@ -131,7 +131,8 @@ pub enum Format {
     Csv,
 }
 
-/// Returns true if a table's file name would be valid in lower case, such as `gemm.Parquet` or `gemm_perf.TXT`.
+/// Returns true if only capital letters in a file's name keep the file from being a table, such as `gemm.Parquet` or
+/// `gemm_perf.TXT`.
 pub(crate) fn is_misspelt(path: &str) -> bool {
     format_of(path).is_none() && format_of(&path.to_ascii_lowercase()).is_some()
 }

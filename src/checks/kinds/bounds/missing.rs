@@ -10,11 +10,11 @@ use crate::findings::{Hits, Severity};
 use crate::specs::Bound;
 use crate::specs::system::{L2_CACHE, System};
 
-/// The values that a formula can read, with 1 in place of each figure that the system does not state. If a bound's
-/// formula has no value even with these figures, the bound does not apply to the row.
+/// The values that a formula reads, with 1 in place of each figure that the system does not state. If the formula of a
+/// bound has no value even then, the bound does not apply to the row.
 struct FilledScope<'a> {
     scope: &'a dyn Scope,
-    /// The dotted path of the only figure that is replaced by 1; `None` if all unstated figures are replaced.
+    /// The dotted path of the one figure that gets the value 1; `None` to give this value to all unstated figures.
     only: Option<&'a str>,
 }
 
@@ -141,7 +141,7 @@ fn missing_rate<'a>(rows: &RowContext<'a>, system: &System, dtype: &str) -> Opti
     system.figure(figure).is_none_or(|rate| rate <= 0.0).then_some(figure)
 }
 
-/// Returns the message on the rows that the bound cannot judge. Only rows in `own` are counted.
+/// Returns a message that says how many of the rows in `own` the bound cannot judge, and why.
 fn message(rows: &RowContext<'_>, bound: &Bound, missing: &ByFigure, own: &[usize]) -> String {
     let system = &rows.file.place.system;
     let mut says = Vec::new();

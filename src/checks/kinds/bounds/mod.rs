@@ -29,8 +29,8 @@ pub struct BoundMargins {
     /// For bounds such as memory bandwidth, a row is judged only if its data is larger than this many times the L2
     /// cache. Data that fits the cache can be read faster than the bound.
     caches: f64,
-    /// A row's reduced bound covers only the data that does not fit the L2 cache. A measured time below this share of
-    /// the reduced bound is certainly wrong.
+    /// The bound is first reduced to the data that does not fit the L2 cache. A measured time below this share of the
+    /// reduced bound is certainly wrong.
     past_cache: f64,
 }
 

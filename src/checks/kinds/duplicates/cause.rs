@@ -23,8 +23,8 @@ pub(super) enum RepeatCause {
     ModelAliases(Vec<String>),
     /// The copies differ in the kernel, which the key does not contain.
     Kernels,
-    /// The copies differ in the named column, which the table's spec does not have. The named column may belong to the
-    /// key.
+    /// The copies differ in the named column, which the table's spec does not have. So it is not known whether the
+    /// column belongs to the key.
     UnknownColumn(String),
     /// The copies differ in columns of the spec other than the kernel and the model.
     Other,
@@ -49,8 +49,8 @@ impl RepeatCause {
         }
     }
 
-    /// Returns a clause that states the cause, for the finding's message. A clause on an unknown column ends with the
-    /// phrase `not_known`.
+    /// Returns a clause of the finding's message that states the cause. `differs` are the columns in which copies
+    /// differ. `not_known` is the end of a clause about an unknown column.
     pub(super) fn say(&self, differs: &[String], not_known: &str) -> String {
         let columns = differs.join(", ");
         match self {

@@ -28,8 +28,8 @@ pub struct Conflict {
     floor_ms: f64,
     /// At least this many keys with contradicting copies make the finding an error instead of a warning.
     keys: usize,
-    /// Keys that overlapping sweeps repeat by design count as conflicts only if more than this share of them has
-    /// contradicting copies.
+    /// Sweeps that overlap by design repeat keys. Such keys count as conflicts only if more than this share of them
+    /// has contradicting copies.
     coexist: f64,
 }
 
@@ -206,8 +206,8 @@ fn coexist(rows: &RowContext<'_>, copies: &[usize]) -> bool {
     copies.iter().enumerate().all(|(i, a)| copies[..i].iter().all(|b| differ(*a, *b)))
 }
 
-/// Sorts the keys by the latency ratio between their slowest and fastest copy, largest first. Only the first
-/// [`LOOKED_AT`] keys are in order. Returns the median ratio of all keys; 1 without keys.
+/// Moves the [`LOOKED_AT`] keys with the largest latency ratio of slowest to fastest copy to the front, in descending
+/// order. The other keys have no order. Returns the median ratio of all keys; 1 without keys.
 fn worst_first(groups: &mut [KeyCopies]) -> f64 {
     let order = |a: &KeyCopies, b: &KeyCopies| {
         b.spread.total_cmp(&a.spread).then_with(|| a.rows.cmp(&b.rows))

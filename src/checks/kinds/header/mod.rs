@@ -17,7 +17,7 @@ mod stored;
 /// The maximum number of columns that a message lists. The finding's evidence lists all columns.
 const SHOWN: usize = 30;
 
-/// A table whose operation no other table has is reported only if at least this many tables of the same name share
+/// A table whose operation no other table has is reported only if at least this many tables of the same name agree on
 /// another operation.
 const SHARED: usize = 3;
 
@@ -48,8 +48,9 @@ impl Judge for HeaderCheck {
     }
 }
 
-/// Returns a finding if no other table of the same name has any operation of `file`, although at least [`SHARED`] of
-/// the other tables share an operation. `tables` is the number of tables with each operation.
+/// Returns a finding on a table whose operations occur in no other table of the same name, although at least
+/// [`SHARED`] other tables agree on an operation; `None` otherwise. `tables` is the number of tables with each
+/// operation.
 fn operation(
     rule: RuleHead<'_>,
     at: &CrossContext<'_>,
@@ -255,8 +256,8 @@ fn no_spec(spec: &TableSpec) -> String {
     )
 }
 
-/// Returns the name of a column of numbers that was read as text because of single cells, and the first rows whose
-/// cells are not numbers. `None` for any other column.
+/// If a column of numbers was read as text, returns its name and the first rows whose cells are not numbers. Returns
+/// `None` for any other column.
 fn texts<'a>(rows: &RowContext<'_>, spec: &'a ColumnSpec) -> Option<(&'a str, Vec<usize>)> {
     let Some(Column::Text { codes, dict, .. }) = rows.column(&spec.name) else { return None };
     if spec.kind == ColumnKind::Text {

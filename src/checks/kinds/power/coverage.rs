@@ -15,7 +15,7 @@ pub(crate) struct PartialPower;
 /// The number of rows of a slice, and how many of them have a power reading.
 #[derive(Default)]
 struct SliceRows {
-    /// The index of the slice's first row, whose key names the slice.
+    /// The index of the slice's first row. Messages describe the slice by the key of this row.
     first: usize,
     rows: usize,
     measured: usize,

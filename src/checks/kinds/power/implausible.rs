@@ -19,8 +19,8 @@ use crate::database::table::NumberedRows;
 use crate::findings::{Hits, Severity};
 use crate::specs::system::POWER;
 
-/// The minimum number of readings in the sample of a large slice. If the sample is clearly plausible, the whole slice
-/// is not judged.
+/// The minimum number of readings in the sample of a large slice. If the sample is clearly plausible, the other
+/// readings of the slice are not judged.
 const SAMPLE: usize = 64;
 
 /// Limits for the check of power readings that no meter can have produced.
@@ -34,16 +34,18 @@ pub struct PowerSigns {
     /// The minimum standard deviation of the logarithms of a slice's readings. A slice whose readings vary less is
     /// reported, because its power hardly changes with the size.
     flat: f64,
-    /// The conditions under which the readings of a slice may hardly vary.
+    /// An exception for slices of long kernels at the power limit, whose readings may hardly vary.
     cap: PowerCap,
     /// The readings of a slice are taken for kilowatts if their median is below this share of the power limit.
     kilowatts: f64,
-    /// A table is reported as idle if at most 1 % of its readings reach this share of the power limit.
+    /// The readings of a table are reported as idle power if at least 99 % of them are below this share of the power
+    /// limit.
     idle: f64,
     /// A table is tested for random readings if it has at least this many readings.
     series_readings: usize,
-    /// Readings count as random if, along every axis, neighbours differ by more than this share of the difference
-    /// between unrelated rows. Both differences are medians.
+    /// The power of neighbouring rows should differ less than that of unrelated rows. Readings count as random if,
+    /// along every axis, the median difference of neighbours is more than this share of the median difference of
+    /// unrelated rows.
     chance: f64,
 }
 
@@ -156,8 +158,8 @@ impl PowerSigns {
         (deviation_of_logs(&power) < self.flat && !is_capped).then_some((says, severity))
     }
 
-    /// Returns true if a sample of a large slice fulfils the limits with twice the required margin, so that the whole
-    /// slice need not be judged. Returns false for small slices.
+    /// Returns true if a large slice is clearly plausible, so that not all of its readings need to be judged: a sample
+    /// of the readings keeps each limit with a factor of 2 to spare. Returns false for small slices.
     fn is_metered(&self, table: &PowerReadings<'_>, slice: &[usize]) -> bool {
         let step = slice.len() / SAMPLE;
         if step < 4 {
@@ -224,8 +226,8 @@ impl<'a> ReadingDistances<'a> {
         Self { table, power, least, far: OnceCell::new() }
     }
 
-    /// Returns the median distance between the two readings of a pair, divided by the median distance between unrelated
-    /// rows. Both medians are taken as logarithms. `None` if there are too few pairs.
+    /// Returns the logarithm of the median distance between the two readings of a pair, divided by the logarithm of
+    /// the median distance between the readings of unrelated rows. `None` if there are too few pairs.
     fn median(&self, pairs: impl Iterator<Item = [usize; 2]>) -> Option<f64> {
         let power = |row: usize| self.power.get(row).copied().unwrap_or(f64::NAN);
         let near = pairs.map(|[a, b]| ratio_up(power(a), power(b)));

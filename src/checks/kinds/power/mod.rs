@@ -42,7 +42,7 @@ impl<'a> Readings<'a> {
     /// Returns true if the table is in milliwatts, as NVML reports power: its limits are 1,000 times the GPU's `rating`
     /// in watts, and its readings exceed the rating.
     fn are_in_milliwatts(&self, rating: Option<f64>) -> bool {
-        /// The maximum difference between a power limit and the GPU's rating, as a share of the rating.
+        /// The median power limit, read as milliwatts, may differ from the GPU's rating by this share of the rating.
         const TOLERANCE: f64 = 0.05;
         let (Some(limits), Some(rating)) = (&self.limit, rating) else { return false };
         let watts = limits.iter().filter(|limit| **limit > 0.0).map(|limit| limit / 1e3);

@@ -11,13 +11,13 @@ use crate::database::source::Entry;
 use crate::database::state::State;
 use crate::database::table::Column;
 
-/// The column in which rows name the profile that contains them.
+/// The name of the column that holds the id of a row's profile.
 const COLUMN: &str = "profile_id";
 
 /// A table whose rows name profiles.
 struct NamingTable<'a> {
     file: &'a TableFile,
-    /// The SHA-256 of each profile that a row names.
+    /// The ids of the profiles that the rows name. The id of a profile is its SHA-256.
     ids: BTreeSet<String>,
 }
 
@@ -46,7 +46,8 @@ pub(super) fn unreadable(rule: RuleHead<'_>, at: &ProfileContext<'_>) -> Found {
 }
 
 impl<'a> ProfileContext<'a> {
-    /// Returns a clause if a pinned file is missing or its SHA-256 is not `digest`; `None` otherwise.
+    /// Returns a clause if a file that the profile pins is missing or has another SHA-256 than `digest`; `None`
+    /// otherwise.
     fn unmet(&self, pinned: &PinnedFile, digest: &str) -> Option<String> {
         let catalog = self.state.catalog;
         let beside = catalog.other_files.iter();

@@ -31,8 +31,8 @@ pub(super) struct CardLimits {
     /// neighbouring points.
     others: f64,
     /// A point is far if its latency deviates by at least half of the reported card's median deviation, in logarithms.
-    /// At least this share of the card's points must be far, and at least this share of the other cards' points must
-    /// not be far.
+    /// At least this share of the reported card's points must be far. At least the same share of the other cards'
+    /// points must not be far.
     share: f64,
     /// A row is compared only if arithmetic at the GPU's peak rate would take at least this share of the row's latency.
     math: f64,
@@ -40,11 +40,11 @@ pub(super) struct CardLimits {
     floor_ms: f64,
 }
 
-/// A guess at which card measured which row.
+/// An assumption about which card (GPU) measured each row of a table.
 struct Cards<'a> {
     count: usize,
-    /// The name of the column that names the card, and the index of each row's card. `None` if the guess is that the
-    /// rows alternate between the cards.
+    /// The name of the column that names the card, and the index of each row's card. `None` if the rows are assumed to
+    /// alternate between the cards.
     column: Option<(&'a str, Vec<u32>)>,
 }
 
@@ -83,7 +83,7 @@ impl CardLimits {
         Ok(worst.map(|(_, odd)| odd))
     }
 
-    /// Returns true for each row whose latency is long enough to depend on the card's clock.
+    /// Returns, for each row, whether its latency is long enough to depend on the card's clock.
     fn large(&self, rows: &RowContext<'_>, latency: &[f64]) -> Result<Vec<bool>, ExprError> {
         let Some(math) = rows.spec.bounds.iter().find(|bound| bound.name == "math") else {
             return Ok(latency.iter().map(|latency| *latency >= self.floor_ms).collect());
@@ -112,8 +112,8 @@ impl CardLimits {
         named.filter(|cards| cards.count > 1).chain(turns)
     }
 
-    /// Returns the index of the card with the largest median deviation; `None` if the deviation is far below the limit
-    /// `factor`.
+    /// Returns the index of the card with the largest median deviation, which is the suspect; `None` if the deviation
+    /// is far below the limit `factor`, or if a card has too few points.
     fn first(&self, cards: &Cards<'_>, points: &[CardPoint]) -> Option<u32> {
         let medians = cards.medians(points, self.points)?;
         let most = (0_u32..).zip(medians).max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
@@ -192,9 +192,10 @@ impl Cards<'_> {
     }
 }
 
-/// Returns the points of an axis for which `is_large` is true, each with the deviation of its latency from the line
-/// between its two neighbours. Points for which `skipped` is true are not used as neighbours. The median deviation of
-/// all points of the same size is subtracted, since the kernel causes it. Sizes with few points are left out.
+/// Returns the points along an axis for which `is_large` is true, each with its deviation: the logarithm of its
+/// latency minus that of the line between its two neighbours. The median deviation of all points of the same size is
+/// subtracted, since the kernel causes it. Points for which `skipped` is true do not serve as neighbours. Sizes with
+/// few points are left out.
 fn points(
     axis: &AxisSeries,
     latency: &[f64],

@@ -22,7 +22,7 @@ pub(super) struct CliffLimits {
     /// The minimum factor between the last latency of a series and the predicted latency, as a lower quartile over the
     /// series.
     quartile: f64,
-    /// A slow size is not a cliff if longer series are also slow at this size and keep growing after it: their next
+    /// A size is not a cliff if longer series are also slow at this size, but keep growing: at their next size, the
     /// latency is at least this many times as long.
     grows: f64,
 }
@@ -30,7 +30,7 @@ pub(super) struct CliffLimits {
 /// The last point of a series.
 struct SeriesEnd {
     row: u32,
-    /// The size of the point before the last one.
+    /// The size of the second to last point of the series.
     before: f64,
     /// The latency of the series' last point divided by the predicted latency.
     factor: f64,

@@ -13,7 +13,7 @@ use crate::checks::context::RowContext;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FlatLimits {
-    /// The names of the axes along which all of a row's work grows.
+    /// The names of the axes along which all of a row's work grows, such as `m` and `batch_size`.
     axes: Vec<String>,
     /// The minimum ratio of the largest to the smallest size in the flat part of a series.
     work: f64,
@@ -24,10 +24,11 @@ pub(super) struct FlatLimits {
     /// The minimum share of flat series among the series whose largest size is at least `work` times their smallest
     /// size.
     share: f64,
-    /// The minimum ratio of a row's latency to its longest bound, at the largest size of a series' flat part.
+    /// A series counts as flat only if the latency at the end of its flat part is at least this many times the row's
+    /// longest bound.
     need: f64,
-    /// The minimum ratio of the flat series' median latency to the operation's fastest latency on the system. For a
-    /// table in `kernels`, the ratio is to `launch_ms` if a launch is faster.
+    /// The minimum ratio of the flat series' median latency to the fastest latency of the same operation on the
+    /// system. For a table in `kernels`, the ratio is to `launch_ms` if that is shorter than the fastest latency.
     above: f64,
     /// The tables whose rows are single kernels.
     kernels: Vec<String>,

@@ -10,8 +10,8 @@ use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 use crate::database::table::{Keys, PartNumbers};
 
-/// The approximate maximum number of rows that are compared for one part of the key. A sample of a larger table
-/// contains all or none of the rows that differ only in this part.
+/// The approximate maximum number of rows that are compared for one key part. A larger table is sampled: of the rows
+/// that differ only in this part, the sample has all or none.
 const ROWS: usize = 65_536;
 
 /// Limits for the check of a key part that changes the work of a row, but not its latency.
@@ -27,20 +27,20 @@ pub(super) struct IgnoredLimits {
     noise: f64,
     /// The minimum number of compared rows with the same value of the key part.
     rows: usize,
-    /// A value of a key part is reported if at least this share of its compared rows takes as long as the row with more
-    /// work.
+    /// A value of a key part is reported if at least this share of the compared rows with this value takes as long as
+    /// the rows with more work.
     share: f64,
 }
 
-/// The comparison of all rows that have one value of a key part. Each row is compared with the row that differs only in
-/// this part and has the most work.
+/// The comparison result for one value of a key part. Each row with this value is compared with one of the rows that
+/// differ from it only in this part: the one with the most work.
 #[derive(Default)]
 struct ComparedValue {
     rows: usize,
-    /// The rows that take as long as the row with more work.
+    /// The rows that take as long as the row to which they are compared, which has more work.
     equal: Vec<usize>,
-    /// The value of the key part in the row with the most work. If there are several such rows, it is the value of the
-    /// last one.
+    /// The value of the key part in the row with the most work. If several such rows were compared, it is the value of
+    /// the last one.
     other: f64,
 }
 
@@ -97,9 +97,9 @@ impl IgnoredLimits {
         odd
     }
 
-    /// Compares rows that have the same hash: each row with the row that has the most work, if this row takes at least
-    /// `least` ms. `placed` are sorted pairs of a hash and a row. Returns one result for each value of the key part, by
-    /// the value's bits.
+    /// Compares each row with the row of the same hash that has the most work, if the latter takes at least `least`
+    /// ms. `placed` are sorted pairs of a hash and a row. Returns one result for each value of the key part, by the
+    /// bits of the value.
     fn compared(
         &self,
         placed: &[(u64, usize)],

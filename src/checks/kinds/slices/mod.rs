@@ -25,7 +25,7 @@ use crate::base::words::count;
 use crate::checks::{Judge, Judged, RowContext};
 use crate::findings::{Finding, Hit, Hits, Severity};
 
-/// The joint message about several tables in which most latencies are 0. It does not name the tables.
+/// The message of one finding about several tables in which most latencies are 0. It does not name the tables.
 const SHARED_ZEROS: &str =
     "the measured column is 0 in half of the rows or more, although only single zeros are right,";
 

@@ -15,7 +15,7 @@ use crate::database::table::{Keys, NumberedRows};
 
 /// The approximate maximum number of compared rows. Larger tables are sampled.
 const ROWS: usize = 16_384;
-/// The exact maximum number of compared rows. A sample may exceed [`ROWS`] if many of its rows share few keys.
+/// The strict maximum number of compared rows. A sample may exceed [`ROWS`] if its rows share few keys.
 const MOST_ROWS: usize = 4 * ROWS;
 /// The maximum number of preceding slices in the file with which a slice is compared. In known tables, at most nine
 /// slices differ only in a dtype.
@@ -30,8 +30,8 @@ pub(super) struct FloorLimits {
     /// The minimum ratio that replaces `factor` if the slice is slower than only some of the other dtypes, or if there
     /// is only one other dtype.
     one: f64,
-    /// The maximum ratio of the slice's latencies to those of another dtype at large sizes, as a share of the same
-    /// ratio at small sizes.
+    /// The ratio of the slice's latency to another dtype's latency is computed at large and at small sizes. The ratio
+    /// at large sizes must be at most this share of the ratio at small sizes.
     remains: f64,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct SlicesOfDtypes<'a> {
     texts: Vec<[Vec<String>; 2]>,
 }
 
-/// A row that can be compared with rows of other slices. Rows are sorted by hash, then by group, then by place.
+/// A row that can be compared with rows of other slices. In sorted order, comparable rows are adjacent.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct PlacedRow {
     /// The hash of the numbers in the key.
@@ -64,7 +64,7 @@ struct PlacedRow {
 pub(super) struct DtypePair {
     /// The index of the slice that comes first in the file.
     pub first: usize,
-    /// The index of the other slice.
+    /// The index of the slice that comes second in the file.
     pub second: usize,
     /// The rows of the second slice at the common keys.
     rows: Vec<usize>,
@@ -74,7 +74,7 @@ pub(super) struct DtypePair {
 
 /// The most frequent factor between the latencies of two slices, and the rows with this factor.
 pub(super) struct Proportion {
-    /// The latency of the slice divided by the latency of the other slice.
+    /// The latency of the pair's second slice divided by the latency of its first slice.
     pub factor: f64,
     pub rows: Vec<usize>,
     /// The number of common keys that were compared.
@@ -202,8 +202,8 @@ impl DtypePair {
         self.latencies.len()
     }
 
-    /// Compares one slice of the pair with the other slice at small and at large sizes, which are the keys where the
-    /// other slice is fastest and slowest. `side` is 0 to compare the first slice of the pair, and 1 for the second.
+    /// Compares the slice with the index `side` (0 or 1) with the other slice of the pair, at small and at large
+    /// sizes. Small sizes are the keys where the other slice is fastest, and large sizes the keys where it is slowest.
     fn floor(&self, side: usize) -> RelativeLatency {
         let mut latencies = self.latencies.clone();
         let [own, other] = [side, 1 - side];

@@ -49,7 +49,7 @@ struct NetworkCard {
 /// A known system with which a checked system is compared.
 struct KnownSystem<'a> {
     known: &'a System,
-    /// The clause that introduces the known value in a message: `but h100_sxm is known to have`.
+    /// The clause that precedes the known value in a message, such as `but h100_sxm is known to have`.
     says: String,
 }
 

@@ -13,7 +13,8 @@ use crate::specs::facts::KERNEL_COLUMN;
 /// text in each row.
 const MOST: usize = 16;
 
-/// The rows with one unknown dtype. If a column has many unknown dtypes, their rows are collected together.
+/// The rows with one unknown dtype. If a column has more than [`MOST`] unknown dtypes, the rows with any of these
+/// dtypes are collected together.
 #[derive(Default)]
 struct UnknownDtype<'a> {
     columns: Vec<&'a str>,
@@ -24,9 +25,9 @@ struct UnknownDtype<'a> {
     rows: BTreeSet<usize>,
 }
 
-/// Adds the rows whose dtype is neither known nor in the table's spec, grouped by dtype. If other tables spell the
-/// dtype with other capital letters, the rows are added to `wrong`, otherwise to `unknown`. `columns` are the names of
-/// the dtype columns.
+/// Finds the rows whose dtype is neither known nor in the table's spec, grouped by dtype. They are added to `wrong` if
+/// other tables spell the dtype with other capital letters, otherwise to `unknown`. `columns` are the names of the
+/// dtype columns.
 pub(super) fn unknown_dtypes<'a>(
     (wrong, unknown): (&mut WrongRowsByFault, &mut WrongRowsByFault),
     rows: &RowContext<'a>,
@@ -88,8 +89,8 @@ fn add_unknown<'a>(
     }
 }
 
-/// Adds to `wrong` the rows whose kernel backend the framework cannot choose. A file in the database lists the kernel
-/// backends that each framework can choose.
+/// Adds to `wrong` the rows whose `kernel_source` belongs to a kernel backend that the framework cannot choose. A file
+/// in the database lists the kernel backends that each framework can choose.
 pub(super) fn outside_choices(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>) {
     let Some(kernels) = &rows.spec.kernels else { return };
     let Some(Column::Text { codes, dict, .. }) = rows.column(KERNEL_COLUMN) else { return };

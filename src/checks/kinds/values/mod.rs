@@ -47,9 +47,9 @@ impl WrongRowsByFault {
         }
     }
 
-    /// Returns one warning for each fault. Its message ends with the remark `not known to perfdb-gate …`, since this
-    /// program's facts may be outdated. `what` returns the name of the unknown thing. `then` is the text before the
-    /// remark.
+    /// Returns one warning for each fault, such as an unknown dtype. The message ends with `then` and the remark `not
+    /// known to perfdb-gate …`, since this program's facts may be outdated. `what` returns the name of the unknown
+    /// thing.
     fn novelties<'v>(
         self,
         rows: &'v RowContext<'v>,
