@@ -12,8 +12,8 @@ use crate::database::table::{
 };
 use crate::specs::TableSpec;
 
-/// The maximum number of rows per axis that checks of single tables examine. Larger tables are sampled by hashes, so
-/// that whole series are kept.
+/// The maximum number of rows that a check of a single table examines along each axis. Of a larger table, whole series
+/// are chosen by the hashes of their keys.
 const ROWS: usize = 16_384;
 
 /// The minimum number of points of a series.

@@ -12,9 +12,8 @@ pub(super) const MOST_CELLS: usize = 12_000_000;
 /// database has 2.4 MB.
 pub(super) const MOST_BYTES: usize = 128 << 20;
 
-/// The maximum size of a Parquet file's footer in bytes. It keeps the decoded footer below about 256 MB of memory. For
-/// this purpose, each list element in the footer counts as eight bytes. The footer of a table with 100 columns has
-/// about 20 kB.
+/// The maximum size of a Parquet file's footer in bytes, so that the decoded footer takes at most about 256 MB of
+/// memory. The footer of a table with 100 columns has about 20 kB.
 pub(super) const MOST_FOOTER: usize = 2 << 20;
 
 /// The maximum length of a text cell in bytes. Longer texts are not names, and would be too long for a report.

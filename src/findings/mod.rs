@@ -102,7 +102,8 @@ pub struct Finding {
     pub table: Option<String>,
     /// The affected slice, by column; empty for the whole table.
     pub slice: BTreeMap<String, Value>,
-    /// Number of rows that this finding reports. In a comparison with a base, these are only new rows or only old rows.
+    /// Number of rows that this finding reports. In a comparison with a base, a finding never mixes rows: all are new in
+    /// the head, or none is.
     pub rows: u64,
     /// Number of affected rows in the table, new and old ones together. `None` if the finding is not on individual
     /// rows.

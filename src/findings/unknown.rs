@@ -11,7 +11,7 @@ use crate::base::words::{names, plural};
 /// Name of the entry in a finding's evidence and slice that contains a name which this program does not know.
 const UNKNOWN: &str = "unknown";
 
-/// Name of the entry in a finding's slice that contains a sentence which findings of several files have in common.
+/// Name in the map [`Finding::slice`] of the sentence that findings of several files share.
 const SHARED: &str = "shared";
 
 /// The id of a finding's rule, and the text by which findings of several files are merged: an unknown name or a common
@@ -47,8 +47,8 @@ pub(crate) fn inherit_unknown(findings: &mut [Finding], base: &BTreeSet<NoveltyK
     findings.iter_mut().filter(is_known).for_each(|finding| finding.novelty = Novelty::Inherited);
 }
 
-/// Returns the rule and the text (unknown name or common sentence) of every finding that can be merged with findings of
-/// other files.
+/// Returns a merge key for every finding that can be merged with findings of other files: its rule, with the unknown
+/// name that it reports or else the sentence that it shares with those findings.
 pub(crate) fn unknown_of(findings: &[Finding]) -> BTreeSet<NoveltyKey> {
     findings.iter().filter_map(Finding::novelty_key).collect()
 }

@@ -53,9 +53,9 @@ pub struct Margins {
     /// The maximum share of a table's rows in slices without a measured point. With a larger share, the table does not
     /// pass.
     pub unmeasured: f64,
-    /// Two limits for the differences between measured and recorded times to count as constant. Both limit the relative
-    /// range of the differences: their interquartile range divided by their absolute median. The first limit is a fixed
-    /// value. The second limit is multiplied by the relative range of the log ratios of measured to recorded time.
+    /// Limits of a constant difference between measured and recorded times. A relative range is an interquartile range
+    /// divided by the absolute median. The relative range of the differences must be at most `constant[0]`, and at most
+    /// `constant[1]` times the relative range of the log ratios of measured to recorded time.
     pub constant: [f64; 2],
 }
 

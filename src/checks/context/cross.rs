@@ -54,7 +54,7 @@ pub trait Reread: Sync {
     fn over_bound(&self, file: &TableFile) -> BTreeMap<Slice, f64>;
 }
 
-/// The tables and systems that a pull request changes, for rules on the base and rules on the head.
+/// The tables and systems that a pull request changes, and the latencies of the base.
 #[derive(Debug, Default)]
 pub struct History {
     /// Names of the systems of which the pull request changes a table or the support matrix.

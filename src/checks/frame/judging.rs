@@ -52,7 +52,7 @@ impl Judgement {
     }
 }
 
-/// The inputs of one run over all tables: the rules and the states.
+/// What one run over all tables judges: the database's states, such as base and head, and the rules.
 pub(super) struct JudgeRun<'a> {
     pub terms: Terms<'a>,
     pub needs: CheckInputs,

@@ -56,10 +56,10 @@ impl<'a> ComparedDeviation<'a> {
 
 /// Compares a deviating point with groups of references.
 ///
-/// All latencies are divided by a reference's latencies at the same keys, which removes the kernel's steps. Along each
-/// axis, the point's ratio is compared with the ratio of the neighbour before, the ratio of the neighbour after, and
-/// the median of the neighbours' ratios. The smallest difference is the deviation, as a logarithm; it is 0 if the point
-/// does not clearly deviate in all comparisons.
+/// All latencies are divided by a reference's latencies at the same keys, which removes jumps that the kernel has in
+/// every table. Along each axis, the point's ratio is compared with the ratio of the neighbour before, the ratio of the
+/// neighbour after, and the median of the neighbours' ratios. The deviation is the smallest difference, as a logarithm,
+/// or 0 unless the point clearly deviates in every comparison.
 ///
 /// A group's deviation is the median over its references. The score is the smallest deviation over the groups.
 pub(crate) fn evidence(

@@ -78,8 +78,8 @@ impl KeyGrid {
         (largest.missing.len() >= least).then_some(largest)
     }
 
-    /// Returns the largest set of missing keys that are in one slice and have values of the key part `along` that no
-    /// served key of the slice has. Only the keys in `left` are searched; `None` if there is no such key.
+    /// Searches the missing keys in `left` for those whose value of the key part `along` is not served anywhere in their
+    /// slice. Returns these keys of one slice, the one with the most of them; `None` if there are none.
     fn missing_along(
         &self,
         slicing: &Slicing,

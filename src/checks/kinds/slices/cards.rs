@@ -169,8 +169,8 @@ impl Cards<'_> {
         offs.into_iter().map(median).collect()
     }
 
-    /// Describes the card that differs. `off` is the logarithm of the card's factor, and `others` the largest logarithm
-    /// of any other card's factor.
+    /// Describes the GPU whose latencies differ from those of the other GPUs. `off` is the logarithm of the factor by
+    /// which they differ, and `others` the largest such logarithm of any other GPU.
     fn says(&self, card: u32, off: f64, others: f64, axis: &AxisSeries, rows: usize) -> OddSlice {
         let rows: Vec<usize> = (0..rows).filter(|row| self.of(*row as u32) == card).collect();
         let which = match &self.column {
