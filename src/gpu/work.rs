@@ -42,16 +42,6 @@ impl Work {
         self.sizes.get(name).copied().unwrap_or(1)
     }
 
-    /// Returns the number of elements of the input of one call.
-    pub(crate) fn input(&self) -> u64 {
-        self.product(&["batch", "m", "k"])
-    }
-
-    /// Returns the number of elements of the weights of one call.
-    pub(crate) fn weight(&self) -> u64 {
-        self.product(&["batch", "n", "k"])
-    }
-
     /// Multiplies the sizes with the given names, such as `m` and `n`. Returns `u64::MAX` on overflow.
     pub(super) fn product(&self, sizes: &[&str]) -> u64 {
         sizes.iter().fold(1, |all: u64, name| all.saturating_mul(self.size(name)))

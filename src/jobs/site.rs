@@ -24,7 +24,8 @@ pub struct Site {
 }
 
 impl Site {
-    /// Opens the files on disk at `root`, or the commit `reference` of its repository.
+    /// Opens the files on disk at `root`, or the commit `reference` of its repository. If there are several databases,
+    /// the one with the most tables is opened.
     ///
     /// # Errors
     ///

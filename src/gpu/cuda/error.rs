@@ -46,7 +46,7 @@ pub(crate) enum CudaError {
     #[error("the operands do not fit in GPU memory")]
     OutOfMemory,
     /// The kernel ran, but its output is all zeros.
-    #[error("the product is zero everywhere")]
+    #[error("the output is zero everywhere")]
     Zeros,
     /// The capture of a launch returned no graph.
     #[error("the captured graph is empty")]

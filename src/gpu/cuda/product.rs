@@ -39,8 +39,8 @@ impl<'a> PreparedProduct<'a> {
         let held = work.inputs_held();
         let call = product.launch(blas, memory, work)?;
         let mut prepared = Self {
-            weights: tensors(work.copies, work.weight(), work.dtype, work.weight_fill)?,
-            inputs: tensors(held, work.input(), work.dtype, work.input_fill)?,
+            weights: tensors(work.copies, product.weight(work), work.dtype, work.weight_fill)?,
+            inputs: tensors(held, product.input(work), work.dtype, work.input_fill)?,
             outputs: tensors(held, product.output(work), Dtype::Bfloat16, Fill::Zeros)?,
             stream,
             work,

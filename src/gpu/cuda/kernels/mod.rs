@@ -65,8 +65,8 @@ impl Work {
         match self.operation.kernel() {
             Kernel::Product(product) => {
                 let held = self.inputs_held();
-                let read = held.saturating_mul(self.input());
-                let read = read.saturating_add(self.copies.saturating_mul(self.weight()));
+                let read = held.saturating_mul(product.input(self));
+                let read = read.saturating_add(self.copies.saturating_mul(product.weight(self)));
                 let written = held.saturating_mul(product.output(self));
                 read.saturating_mul(self.dtype.bytes()).saturating_add(written.saturating_mul(2))
             }

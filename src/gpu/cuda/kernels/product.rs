@@ -31,7 +31,7 @@ const BATCHED: [&str; 9] = [
     "out_batch",
 ];
 
-/// A matrix product on one GPU.
+/// A kernel on one GPU: a matrix product so far.
 #[derive(Clone, Copy)]
 pub(crate) enum Product {
     /// The matrix product `y[m,n] = x[m,k] W[n,k]ᵀ`: bfloat16 through cuBLAS, fp8 through cuBLASLt.
@@ -57,6 +57,20 @@ impl Product {
         match self {
             Self::Gemm => &[Dtype::Bfloat16, Dtype::Fp8],
             Self::Bmm => &[Dtype::Bfloat16],
+        }
+    }
+
+    /// Returns the number of elements of the input of one call.
+    pub(crate) fn input(self, work: &Work) -> u64 {
+        match self {
+            Self::Gemm | Self::Bmm => work.product(&["batch", "m", "k"]),
+        }
+    }
+
+    /// Returns the number of elements of the weights of one call.
+    pub(crate) fn weight(self, work: &Work) -> u64 {
+        match self {
+            Self::Gemm | Self::Bmm => work.product(&["batch", "n", "k"]),
         }
     }
 
