@@ -21,8 +21,8 @@ pub struct Rule {
     pub id: String,
     /// The severity of the rule's findings, unless the check chooses another.
     pub severity: Severity,
-    /// The share of the rule's warnings and infos that people judged to be right, as a level such as `likely`. Errors
-    /// always count as certain.
+    /// How often people judged the rule's warnings and infos to be right, as a level such as `likely` (at least 75 %).
+    /// Errors always count as certain.
     #[serde(default)]
     pub confidence: Confidence,
     /// A summary of one line, for lists of rules.
@@ -63,8 +63,8 @@ impl Rule {
         self.check.judge().item(self.head(), item)
     }
 
-    /// The context of a table's rows for the rule; `None` if the table cannot be read. The columns and facts that the
-    /// rule reads are written into `record`.
+    /// Prepares a table's rows for the rule's check; `None` if the table cannot be read. The columns and facts that the
+    /// check reads are written into `record`.
     pub(crate) fn rows<'a>(
         &'a self,
         at: &'a TableContext<'a>,
@@ -217,8 +217,8 @@ impl Rules {
         self.0.get(id).ok_or_else(|| unknown("rule", id, self.ids()))
     }
 
-    /// Returns the rules that a run applies: all rules, or only those in `only`. Rules in `skip`, and rules whose
-    /// checks `runs` rejects, are left out.
+    /// Returns the rules that a run applies: all rules, or only those in `only`. Rules in `skip` are left out, and so
+    /// are rules for whose check `runs` returns false.
     ///
     /// # Errors
     ///

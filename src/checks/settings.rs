@@ -163,9 +163,9 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Returns the git object ids of the files that decide how later runs judge, by path. These files are
-    /// `.gitattributes`, which decides what is in git-LFS, and all files below `.perfdb-gate/`. The id is `None` for a
-    /// file without one.
+    /// Returns the git object ids of the files that affect later runs of this program, by path. These files are
+    /// `.gitattributes`, which decides which files are in git-LFS, and all files below `.perfdb-gate/`. The id is
+    /// `None` if a file has no git object.
     ///
     /// # Errors
     ///

@@ -45,7 +45,8 @@ impl OutputArgs {
         self.report.iter().map(|(format, _)| *format).chain([self.format])
     }
 
-    /// Returns an error if a requested format describes a change, for commands that judge only one state.
+    /// Returns an error if a requested report format needs a base and a head. Commands that judge only one version of
+    /// the database call this.
     pub fn check_one_state(&self) -> Result<(), Error> {
         if !self.formats().any(ReportFormat::compares) {
             return Ok(());

@@ -127,8 +127,8 @@ impl Outputs {
     }
 }
 
-/// Returns the colours, width and length of a report for people. `to_file` is true if the report is written to a file.
-/// `full` is true if the report lists every finding.
+/// Returns how a report for people is printed: whether in colours, how wide, and whether short or in full. `to_file` is
+/// true if the report is written to a file. `full` is true if the report lists every finding.
 pub(crate) fn text_style(to_file: bool, full: bool, terminal: TerminalArgs) -> TextStyle {
     let says = |name: &str| std::env::var_os(name).unwrap_or_default();
     let colour = match terminal.color {

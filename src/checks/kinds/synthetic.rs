@@ -35,8 +35,8 @@ struct DrawnSeries {
     points: usize,
     /// A series counts as drawn only if at least this share of its judged points is on the line.
     share: f64,
-    /// In a drawn series, the share of points on the line must be at least this many times the share that is expected
-    /// by chance.
+    /// A series counts as drawn only if its share of points on the line is at least this many times the share that is
+    /// expected by chance.
     chance: f64,
     /// A point is judged only if its rounding error is at most this share of its latency.
     rounding: f64,
@@ -47,7 +47,7 @@ struct DrawnSeries {
     series: usize,
 }
 
-/// The relative rounding error of a latency that is given in full precision.
+/// A lower limit for the relative rounding error of a latency. It applies to latencies with many decimals.
 const ARITHMETIC: f64 = 1e-7;
 
 /// The maximum number of series from which the usual distance of points from the line between their neighbours is
@@ -127,7 +127,7 @@ struct DecidedPoints {
     on: Vec<usize>,
     /// The number of points that can be judged.
     count: usize,
-    /// The sum of the relative rounding errors of all points that can be judged.
+    /// The sum, over all points that can be judged, of the rounding error divided by the latency.
     rounding: f64,
 }
 

@@ -27,7 +27,7 @@ pub enum TraceCheck {
     MetricContradiction,
     /// Reports metric values that a measurement cannot produce.
     MetricImplausible,
-    /// Checks the metric files of single ranks.
+    /// Reports ranks without a file, empty files of ranks, and ranks with different numbers of iterations.
     Ranks,
 }
 

@@ -191,9 +191,9 @@ fn common_folder(parts: &[Part]) -> String {
     common.join("/")
 }
 
-/// Returns the catalog entries of a table's files. Each Parquet file is one entry, and so is a single text file that
-/// needs no conversion. Other text files are assembled into one entry. If `is_shared` is true, another table has the
-/// same first file, so the system, backend and version are added to the entry's path.
+/// Returns the catalog entries of a table's files. Each Parquet file is one entry. A single text file that is plain CSV
+/// is one entry, too. Other text files are assembled into one entry. If `is_shared` is true, the entry's path also
+/// contains the system, backend and version, since another table has the same first file.
 fn entries(
     files: Vec<FileOfTable<'_>>,
     identity: &TableIdentity,

@@ -88,8 +88,8 @@ pub struct SystemFile {
     /// The reason why the tables in the data directory are not read, for example that the YAML names a hidden folder;
     /// `None` if there is no problem.
     pub unread: Option<String>,
-    /// The values in the system's YAML that the loader rejects, or that the loader and another program read as
-    /// different values.
+    /// The defective values in the system's YAML. A value is defective if the loader rejects it, or if another program
+    /// reads it as a different value than the loader does.
     pub refused: Vec<MisreadValue>,
 }
 

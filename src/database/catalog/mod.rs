@@ -54,9 +54,9 @@ pub struct Catalog {
     pub tables: Vec<TableFile>,
     /// The file with the support matrix of each system, by the system's name.
     pub support: BTreeMap<String, Entry>,
-    /// Tables at a wrong depth or with a misspelt name, and links and submodules where tables are expected. Each entry
-    /// is paired with the name of the system whose data may be missing for this reason. The name is empty if data of
-    /// any system may be missing.
+    /// Entries that are not read although they may contain data: tables at a wrong depth or with a misspelt name, and
+    /// links and submodules where tables are expected. Each entry is paired with the name of the system to which the
+    /// data may belong. The name is empty if it may be any system.
     pub strays: Vec<(Entry, String)>,
     /// Files of the database that are not tables, unsorted.
     pub other_files: Vec<(Entry, Role)>,
@@ -101,8 +101,8 @@ impl Catalog {
         tables.len() > 1
     }
 
-    /// Adds the path of each assembled table to `paths` if one of the files from which the table is assembled is in
-    /// `paths`.
+    /// Adds the paths of assembled tables to `paths`. A table's path is added if `paths` contains at least one of the
+    /// files from which the table is assembled.
     pub(crate) fn add_assembled(&self, paths: &mut Vec<String>) {
         let known: HashSet<&String> = paths.iter().collect();
         let is_of = |table: &&TableFile| match &table.entry.stored().kind {

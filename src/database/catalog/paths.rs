@@ -6,8 +6,8 @@ pub(super) fn usual_places(folder: &str, name: &str) -> [String; 2] {
     [format!("data/{name}"), format!("../data/{name}")].map(|dir| join(folder, &dir))
 }
 
-/// Returns true if a path contains a hidden folder below a folder named `systems` or `data`, such as `data/.old/x`. A
-/// hidden folder above such a folder does not count, such as in `.cache/data/x`.
+/// Returns true if a file is in a hidden folder that is itself inside a folder named `systems` or `data`. For example,
+/// returns true for `data/.old/x`, but false for `.cache/data/x`.
 pub(super) fn in_hidden_folder(path: &str) -> bool {
     let mut parts = path.split('/').rev().skip(1).skip_while(|part| !is_hidden(part)).skip(1);
     parts.any(|part| part == "systems" || part == "data")

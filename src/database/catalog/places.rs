@@ -12,8 +12,8 @@ use crate::specs::Specs;
 pub(crate) struct Places {
     /// The name of the system to which each data directory belongs, by the directory's path.
     owners: BTreeMap<String, String>,
-    /// For each data directory, and for each folder above one, the name of a system whose data is at or below this
-    /// path. If there are several such systems, the first name in alphabetical order is stored.
+    /// The name of the system whose data is in or below a folder, by the folder's path. If there are several such
+    /// systems, the first name in alphabetical order is stored.
     above: BTreeMap<String, String>,
     /// The data directories and their parent folders.
     data_folders: BTreeSet<String>,
@@ -55,8 +55,8 @@ impl Places {
         in_folder || above.chain([path]).any(|folder| self.data_folders.contains(folder))
     }
 
-    /// Returns the name of the system whose files may be missing because the link or submodule at `path` is not
-    /// followed. The name is empty if files of any system may be missing; `None` if no files are missing.
+    /// Returns the name of the system that may lack files because the link or submodule at `path` is not followed.
+    /// Returns an empty name if any system may lack files, and `None` if no system does.
     pub(super) fn hidden_by(&self, path: &str) -> Option<String> {
         if let Some(system) = self.above.get(path) {
             return Some(system.clone());

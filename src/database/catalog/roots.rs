@@ -115,8 +115,8 @@ impl Catalog {
         Ok(roots)
     }
 
-    /// Returns true if this is a database of its own: it has version directories or misplaced files, or its folder is
-    /// named `systems`.
+    /// Returns true if the catalog's folder counts as a database. It does if it has version directories or misplaced
+    /// files, or if it is named `systems`.
     pub(super) fn is_root(&self) -> bool {
         let usual = self.folder == "systems" || self.folder.ends_with("/systems");
         usual || !self.dirs.is_empty() || !self.strays.is_empty()
@@ -128,7 +128,8 @@ impl Catalog {
     }
 }
 
-/// Returns the specs with a layout. If no layout has been chosen yet, chooses the one that fits the paths of `files`.
+/// Returns the specs with a chosen layout of database files. If no layout has been chosen yet, chooses the one that
+/// fits the paths of `files`.
 fn settled<'s>(specs: &'s Specs, files: &[Entry]) -> Result<Cow<'s, Specs>> {
     let mut specs = Cow::Borrowed(specs);
     if !specs.layouts.is_chosen() {

@@ -148,7 +148,7 @@ impl Catalog {
     }
 
     /// Sets [`SystemFile::unread`] for each system whose YAML names a data directory that is not read. An empty
-    /// conventional directory is not a problem, since many systems have no data.
+    /// directory at a usual path is not a problem, since many systems have no data.
     pub(super) fn add_unread(&mut self) {
         let mut full: BTreeSet<&str> = BTreeSet::new();
         let inside =
@@ -219,7 +219,7 @@ pub(super) fn read_system(
 }
 
 /// Returns the reason why the data directory that a system's YAML names is not read, for example that it does not
-/// exist. `None` if the directory is conventional or in `full`, the set of folders that contain files.
+/// exist. `None` if the directory is at a usual path or in `full`, the set of folders that contain files.
 fn why_unread(system: &SystemFile, full: &BTreeSet<&str>) -> Option<String> {
     let declared = data_dir_of(system)?;
     let dir = &system.data_dir;

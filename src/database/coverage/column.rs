@@ -10,15 +10,15 @@ use crate::database::table::{Numbering, PartValues, own_names, text_json};
 #[derive(Debug, Clone)]
 pub(super) enum PartColumn {
     One(Cell),
-    /// For each point, `codes` has the index of the point's number in `values`, the list of distinct numbers. NaN in
-    /// this list stands for null.
+    /// The key part has numbers. `values` lists the distinct numbers, with NaN for null. For each point, `codes` has an
+    /// index into `values`.
     Numbers {
         codes: Codes,
         values: Vec<f64>,
     },
     Flags(Vec<bool>),
-    /// For each point, `codes` has the index of the point's name in `names`, the list of distinct names. The index
-    /// `names.len()` stands for null.
+    /// The key part has names. `names` lists the distinct names. For each point, `codes` has an index into `names`, or
+    /// `names.len()` for null.
     Text {
         codes: Codes,
         names: Vec<Arc<str>>,
@@ -109,8 +109,8 @@ impl PartColumn {
         }
     }
 
-    /// Lists all values that the key part may have apart from numbers: its distinct names and null, or both flags. For
-    /// a key part with numbers, the list contains only null.
+    /// Lists the values of the key part that are not numbers. For names, the list has the distinct names and null. For
+    /// flags, it has `false` and `true`. For numbers, it has only null.
     pub(super) fn names(&self) -> Vec<Cell> {
         match self {
             Self::One(cell) => vec![cell.clone()],
@@ -144,8 +144,8 @@ fn numbers(all: impl Iterator<Item = f64>) -> PartColumn {
     PartColumn::Numbers { codes: Codes::of(&codes, values.len()), values }
 }
 
-/// Stores the numbers of a key part. For each point, `all` has the index of the point's number in `numbers`. Only
-/// numbers that at least one point has are stored.
+/// Stores the numbers of a key part. For each point, `all` has an index into `numbers`. Numbers that no point has are
+/// not stored.
 fn coded(all: impl Iterator<Item = u32>, numbers: &[i64]) -> PartColumn {
     const UNMET: u32 = u32::MAX;
     let mut own_codes = vec![UNMET; numbers.len()];

@@ -63,8 +63,8 @@ impl CoveredPoints {
         self.parts.iter().enumerate().map(value).collect()
     }
 
-    /// Gives a number from 0 to each distinct combination of values in the key parts with the given roles. Returns the
-    /// number of each point's combination.
+    /// Numbers the distinct combinations of values in the key parts with the given roles, from 0. Returns, for each
+    /// point, the number of its combination.
     pub(crate) fn slices(&self, kinds: &[PartRole]) -> Vec<u32> {
         let mut slices = vec![0; self.len];
         for part in self.parts.iter().filter(|p| kinds.contains(&p.kind)) {

@@ -21,7 +21,7 @@ struct Ranking<'a> {
     numbers: Vec<f64>,
     /// The index of the first number in `cells`.
     first_number: usize,
-    /// Each table, with the index in `cells` of each name that the key part has in this table.
+    /// The tables. Each has a list that maps the table's own index of a name to the name's index in `cells`.
     tables: Vec<(&'a KeyCoverage, Vec<u32>)>,
 }
 
@@ -59,8 +59,8 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// Removes from `cells` the values that no point has. `codes` has the index in `cells` of each point's value. Returns
-/// the remaining values, and the index among them of each point's value.
+/// Removes from `cells` the values that no point has. For each point, `codes` has an index into `cells`. Returns the
+/// remaining values, and for each point the index into these values.
 fn without_unused(cells: Vec<Cell>, mut codes: Vec<u32>) -> (Vec<Cell>, Vec<u32>) {
     let mut used = vec![false; cells.len()];
     codes.iter().for_each(|code| used[*code as usize] = true);

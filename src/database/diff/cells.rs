@@ -85,7 +85,7 @@ pub(crate) fn either_has_value(
 }
 
 /// Encodes a column's cells in base and head as numbers. If a column of numbers contains nulls, a second pair of
-/// columns states which cells are null. Returns no pair if the column has the same text in every row of both tables.
+/// columns states which cells are null. Returns an empty list if all cells of base and head are the same text.
 fn encode<'a>(
     name: &str,
     base: (&'a Column, usize),

@@ -50,8 +50,8 @@ impl Class {
     }
 }
 
-/// Returns the class of a table's change. `served` is `None` if the table's key is unknown. `latency_changed` is true
-/// if a changed column is part of the key, or is a latency column.
+/// Returns the class of a table's change. `served` is `None` if the table's key is unknown. `latency_changed` states
+/// whether a changed column is part of the key or of the latency.
 pub(super) fn class(
     status: Status,
     rows: &RowDiff,

@@ -128,7 +128,7 @@ impl Comparison<'_> {
     }
 
     /// Compares the rows of a table in base and head, and adds the differences to `diff`. `pointer_gone` is true if the
-    /// table's old path contains a git-LFS pointer whose object was not fetched.
+    /// table's path changed and the contents at the old path were not fetched, for example from git-LFS.
     fn compare_rows(
         &self,
         pair: &FilePair<'_>,

@@ -137,8 +137,9 @@ pub(super) fn columns_changed<'t>(
     changed
 }
 
-/// Counts the keys that lost a measurement other than the latency, by the column of the measurement. `common` are pairs
-/// of a base row and a head row that serve the same key. A 0 counts as not measured.
+/// Counts the keys that have a measurement such as power in the base but not in the head, by the column of the
+/// measurement. Latencies are not counted, and a 0 is not a measurement. `common` are pairs of a base row and a head
+/// row that serve the same key.
 pub(super) fn unmeasured(
     spec: &TableSpec,
     base: &Table,

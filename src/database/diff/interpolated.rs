@@ -6,9 +6,9 @@ use smallvec::SmallVec;
 /// The values of a key along the axes of its table, in the order of the axes.
 pub(crate) type AxisPoint = SmallVec<[f64; 2]>;
 
-/// Identifies a line of points. All points of a line have the same version and the same key, except for the value along
-/// one axis. The elements are the version, a hash of the key parts that are not axes, the index of the axis along which
-/// the points differ, and the bits of the values along all other axes.
+/// Identifies a line of points: points of one version whose keys differ only in the value along one axis. The elements
+/// are the version, a hash of the key parts that are not axes, the index of the axis, and the bits of the values along
+/// all other axes.
 type Line<'a> = (&'a str, u64, usize, SmallVec<[u64; 2]>);
 
 /// The served points, grouped into lines along one axis. Each point is stored as its value along that axis and its

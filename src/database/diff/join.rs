@@ -29,9 +29,9 @@ impl JoinedKeys {
         joined
     }
 
-    /// Finds rows with a corrected key, removes them from the lists of `self`, and returns them as pairs of a base row
-    /// and a head row. `candidates` are pairs of rows that differ in key columns only. Candidates that are not served
-    /// are ignored.
+    /// Finds rows whose key was corrected. Removes these rows from the lists of `self`, and returns them as pairs of a
+    /// base row and a head row. `candidates` are pairs of rows that differ in key columns only. Candidates that are not
+    /// served are ignored.
     pub(crate) fn take_rekeyed(&mut self, candidates: &[(u32, u32)]) -> Vec<(u32, u32)> {
         // Rows that serve the same key are not rekeyed: they differ in other columns, such as the device.
         let common: HashSet<(u32, u32)> = self.common.iter().copied().collect();
@@ -53,8 +53,8 @@ impl JoinedKeys {
     }
 }
 
-/// Calls `each` once for each hash that occurs in base or head, with the rows of the base and the rows of the head that
-/// have this hash. Both lists must be sorted by hash.
+/// Calls `each` once for each hash in `base` or `head`. The arguments of `each` are the rows of the base and the rows
+/// of the head that have this hash. Both lists must be sorted by hash.
 pub(crate) fn each_hash(
     mut base: &[HashedRow],
     mut head: &[HashedRow],

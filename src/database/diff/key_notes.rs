@@ -19,17 +19,16 @@ pub struct FarthestKey {
     pub key: Vec<(String, serde_json::Value)>,
 }
 
-/// The numbers that occur in new keys, by key part. A new key is a key that only the head serves. Except for axes,
-/// a key part is left out if the new keys have the same numbers in it as the keys that both base and head serve.
+/// The numbers that occur in new keys, by key part. A new key is a key that only the head serves. A key part that is
+/// not an axis is left out if its numbers are the same in new and in old keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewKeys {
     /// The numbers that occur in the new keys, by key part. Each list is sorted. Axes come last.
     pub values: Vec<(String, Vec<f64>)>,
-    /// The distinct combinations of numbers that new keys have in the key parts `combined`, sorted. The list is empty
-    /// if there are more than three combinations.
+    /// The distinct combinations of numbers in new keys, sorted. Each combination has one number for each key part in
+    /// `combined`. The list is empty if there are more than three combinations.
     pub combinations: Vec<Vec<f64>>,
-    /// The names of the key parts in `values`, other than axes, in which the new keys have at least two different
-    /// numbers.
+    /// The names of the key parts, other than axes, for which `values` lists at least two numbers.
     pub combined: Vec<String>,
 }
 

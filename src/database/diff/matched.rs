@@ -13,8 +13,8 @@ const OWN_BITS: usize = 62;
 /// The mask of changed columns in which all bits are set. An added row has this mask.
 const ALL: u64 = u64::MAX;
 
-/// The maximum number of pairs of a base row and a head row with the same key that are compared cell by cell. If a key
-/// has more pairs, its rows are matched in file order.
+/// The maximum number of row pairs of one key that are compared cell by cell. A pair is any row of the base and any row
+/// of the head with this key. If a key has more pairs, its rows are matched in file order.
 const MOST_COMPARED: usize = 4096;
 
 /// The matches between the rows of a table in the head and in the base, with the columns that differ.

@@ -71,8 +71,7 @@ pub struct Diff {
     pub unserved: Vec<Unserved>,
     /// The added tables, each compared with its reference, sorted by path.
     pub added: Vec<AddedTable>,
-    /// The versions that a query can name only after the change, and the versions that the loader skips after the
-    /// change.
+    /// The versions that the change makes available to queries, and the versions that it hides from the loader.
     pub versions: VersionChanges,
     /// The contents of the changed tables; empty if no audit is requested.
     pub audited: Vec<AuditedTable>,
@@ -289,8 +288,8 @@ impl Diff {
         ServedDiff::sum(self.tables.iter().filter_map(|t| t.served.as_ref()))
     }
 
-    /// Counts the keys that no lookup finds after the change, and the shapes that no version serves. A shape is a key
-    /// without its axis values.
+    /// Returns two counts: of the keys that no lookup finds after the change, and of the shapes that no version serves.
+    /// A shape consists of the key parts that are not axes.
     pub(crate) fn unserved_counts(&self) -> (u64, u64) {
         let counts = self.unserved.iter().map(|table| (table.keys(), table.shapes()));
         counts.fold((0, 0), |sum, table| (sum.0 + table.0, sum.1 + table.1))

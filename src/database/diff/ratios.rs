@@ -34,8 +34,8 @@ pub(crate) struct PairedTables<'a> {
     /// The spec of the table, with the facts that the head states.
     pub spec: &'a TableSpec,
     pub lookups: &'a Lookups,
-    /// The spec of the table, with the facts that the base states. Thus a pull request cannot decide which rows its
-    /// base serves.
+    /// The spec of the table, with the facts that the base states. It decides which rows the base serves, so that a
+    /// pull request cannot change this by its own facts.
     pub base_spec: &'a TableSpec,
     pub base_lookups: &'a Lookups,
 }

@@ -23,8 +23,8 @@ pub(super) struct ReadKey {
     pub latency: f64,
 }
 
-/// Calls `each` for every row that the loader reads from a table. Returns the number of these rows by slice. No row is
-/// read if the table is damaged or lacks a key column.
+/// Calls `each` for every row that the loader reads from a table. Returns how many rows of each slice were read. No row
+/// is read if the table is damaged or lacks a key column.
 pub(super) fn each_read_key(
     state: State<'_>,
     file: &TableFile,

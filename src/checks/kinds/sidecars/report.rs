@@ -29,8 +29,7 @@ pub(super) fn unreadable(rule: RuleHead<'_>, at: &ReportContext<'_>) -> Found {
     why.map(|why| rule.on_path(&at.entry.path, why.to_string())).into_iter().collect()
 }
 
-/// Returns a clause if the report states another system, backend or version than the place of its file; `None`
-/// otherwise.
+/// Returns a clause if the report states another system, backend or version than its file's path; `None` otherwise.
 fn place(entry: &Entry, report: &CollectionReport) -> Option<String> {
     let named = CollectionReport::named(entry);
     let own = format!("{}-{}", report.backend, report.version);
@@ -44,7 +43,8 @@ fn place(entry: &Entry, report: &CollectionReport) -> Option<String> {
     })
 }
 
-/// Returns a clause for each contradiction between the numbers of rows or runs that a report states for one table.
+/// Returns a clause for each contradiction within a report's entry for one table, such as a number of rows that is not
+/// the sum over the table's collection runs.
 fn sums(name: &str, table: &ReportedTable) -> Vec<String> {
     let mut wrong = Vec::new();
     let measured = table.shards.iter().map(|shard| shard.source_rows).sum::<Option<u64>>();

@@ -25,18 +25,20 @@ pub(super) struct CardLimits {
     hosts: Vec<usize>,
     /// The minimum number of points that each card must have.
     points: usize,
-    /// The minimum median factor, up or down, between the reported card's latencies and those of the other cards.
+    /// The minimum factor by which the reported card is slower or faster than the other cards, as a median over the
+    /// card's points.
     factor: f64,
-    /// The maximum median factor, up or down, by which any other card's latencies may deviate from the line between
-    /// neighbouring points.
+    /// The maximum factor by which any other card may be slower or faster than its neighbouring points predict, as a
+    /// median over the card's points.
     others: f64,
-    /// A point is far if its latency deviates by at least half of the reported card's median deviation, in logarithms.
-    /// At least this share of the reported card's points must be far. At least the same share of the other cards'
-    /// points must not be far.
+    /// At least this share of the reported card's points must deviate clearly, and at least this share of the other
+    /// cards' points must not. A point deviates clearly if its deviation is at least half of the reported card's median
+    /// deviation.
     share: f64,
     /// A row is compared only if arithmetic at the GPU's peak rate would take at least this share of the row's latency.
     math: f64,
-    /// In tables without a bound of arithmetic, a row is compared only if its latency is at least this many ms.
+    /// A row is compared only if its latency is at least this many ms. This limit applies only to tables whose spec has
+    /// no formula for the time that arithmetic takes.
     floor_ms: f64,
 }
 
@@ -61,7 +63,7 @@ impl CardLimits {
     ///
     /// # Errors
     ///
-    /// If the bound of arithmetic does not fit the table's columns.
+    /// If the formula for the time that arithmetic takes does not fit the table's columns.
     pub(crate) fn odd(
         &self,
         rows: &RowContext<'_>,
@@ -112,17 +114,17 @@ impl CardLimits {
         named.filter(|cards| cards.count > 1).chain(turns)
     }
 
-    /// Returns the index of the card with the largest median deviation, which is the suspect; `None` if the deviation
-    /// is far below the limit `factor`, or if a card has too few points.
+    /// Returns the index of the suspect: the card with the largest median deviation. Returns `None` if this deviation
+    /// is well below the limit `factor`, or if any card has too few points.
     fn first(&self, cards: &Cards<'_>, points: &[CardPoint]) -> Option<u32> {
         let medians = cards.medians(points, self.points)?;
         let most = (0_u32..).zip(medians).max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
         (most.1.abs() >= 0.7 * self.factor.ln()).then_some(most.0)
     }
 
-    /// Checks a suspected card against the limits. The card's rows are compared with the lines between neighbouring
-    /// rows of other cards. Returns the absolute logarithm of the card's median factor and the rows to report; `None`
-    /// if the limits are not fulfilled.
+    /// Checks a suspected card against the limits. The card's latencies are compared with those of other cards at
+    /// neighbouring sizes. Returns the absolute logarithm of the median factor between them, and the rows to report;
+    /// `None` if a limit is not met.
     fn confirmed(
         &self,
         cards: &Cards<'_>,
@@ -169,8 +171,9 @@ impl Cards<'_> {
         offs.into_iter().map(median).collect()
     }
 
-    /// Describes the GPU whose latencies differ from those of the other GPUs. `off` is the logarithm of the factor by
-    /// which they differ, and `others` the largest such logarithm of any other GPU.
+    /// Describes a GPU that is slower or faster than the other GPUs. `off` is the logarithm of the factor by which it
+    /// is slower than neighbouring rows predict. `others` is the largest absolute value of this logarithm among the
+    /// other GPUs.
     fn says(&self, card: u32, off: f64, others: f64, axis: &AxisSeries, rows: usize) -> OddSlice {
         let rows: Vec<usize> = (0..rows).filter(|row| self.of(*row as u32) == card).collect();
         let which = match &self.column {
@@ -192,10 +195,10 @@ impl Cards<'_> {
     }
 }
 
-/// Returns the points along an axis for which `is_large` is true, each with its deviation: the logarithm of its
-/// latency minus that of the line between its two neighbours. The median deviation of all points of the same size is
-/// subtracted, since the kernel causes it. Points for which `skipped` is true do not serve as neighbours. Sizes with
-/// few points are left out.
+/// Returns the deviations of points along an axis. A deviation is the logarithm of this ratio: the point's latency
+/// divided by the latency that is interpolated between its two neighbours. From each deviation, the median over all
+/// points of the same size is subtracted, since it is due to the kernel, not to a card. Sizes with few points are left
+/// out, and so are points for which `is_large` is false. Points for which `skipped` is true do not serve as neighbours.
 fn points(
     axis: &AxisSeries,
     latency: &[f64],

@@ -17,13 +17,14 @@ use crate::checks::context::RowContext;
 pub(super) struct CliffLimits {
     /// The minimum number of series that end at the same size.
     series: usize,
-    /// The minimum factor between the last latency of a series and the predicted latency, as a median over the series.
+    /// The minimum median of the slowdowns at a cliff. The slowdown of a series is the latency of its last point
+    /// divided by the predicted latency.
     factor: f64,
-    /// The minimum factor between the last latency of a series and the predicted latency, as a lower quartile over the
-    /// series.
+    /// The minimum lower quartile of the slowdowns at a cliff. The slowdown of a series is the latency of its last
+    /// point divided by the predicted latency.
     quartile: f64,
-    /// A size is not a cliff if longer series are also slow at this size, but keep growing: at their next size, the
-    /// latency is at least this many times as long.
+    /// A size is not a cliff if longer series also become much slower there and take at least this many times as long
+    /// at their next size.
     grows: f64,
 }
 

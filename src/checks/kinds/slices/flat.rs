@@ -9,7 +9,7 @@ use crate::base::stats::{least_positive, upper_median};
 use crate::base::words::{Figure, count};
 use crate::checks::context::RowContext;
 
-/// Limits for tables that seem to be dominated by launches or another constant time.
+/// Limits for tables whose latencies seem to be mostly a constant time, such as that of kernel launches.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FlatLimits {
@@ -24,11 +24,11 @@ pub(super) struct FlatLimits {
     /// The minimum share of flat series among the series whose largest size is at least `work` times their smallest
     /// size.
     share: f64,
-    /// A series counts as flat only if the latency at the end of its flat part is at least this many times the row's
-    /// longest bound.
+    /// A series counts as flat only if the last latency of its flat part is at least this many times the shortest time
+    /// that the machine's rates allow for the same row.
     need: f64,
-    /// The minimum ratio of the flat series' median latency to the fastest latency of the same operation on the
-    /// system. For a table in `kernels`, the ratio is to `launch_ms` if that is shorter than the fastest latency.
+    /// The minimum ratio of the flat series' median latency to the shortest known time. This is the fastest latency of
+    /// the same operation on the system. For a table in `kernels`, it is `launch_ms` if that is even shorter.
     above: f64,
     /// The tables whose rows are single kernels.
     kernels: Vec<String>,

@@ -18,8 +18,8 @@ const ROWS: usize = 65_536;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IgnoredLimits {
-    /// Two rows that differ only in one key part are compared if one has at least this many times the work of the
-    /// other. The work of a row is its longest bound.
+    /// Two rows that differ only in one key part are compared if the work of one is at least this many times the work
+    /// of the other. The shortest time that the machine's rates allow for a row serves as its work.
     work: f64,
     /// The row with more work must take at least this many times the table's fastest latency.
     above: f64,
@@ -32,15 +32,14 @@ pub(super) struct IgnoredLimits {
     share: f64,
 }
 
-/// The comparison result for one value of a key part. Each row with this value is compared with one of the rows that
-/// differ from it only in this part: the one with the most work.
+/// The rows with one value of a key part, compared with rows that have more work. The two rows of a comparison differ
+/// only in this key part.
 #[derive(Default)]
 struct ComparedValue {
     rows: usize,
-    /// The rows that take as long as the row to which they are compared, which has more work.
+    /// The rows with this value that take as long as the row with more work.
     equal: Vec<usize>,
-    /// The value of the key part in the row with the most work. If several such rows were compared, it is the value of
-    /// the last one.
+    /// The value of the key part in the row with more work. After several comparisons, it is the value of the last one.
     other: f64,
 }
 
@@ -97,9 +96,9 @@ impl IgnoredLimits {
         odd
     }
 
-    /// Compares each row with the row of the same hash that has the most work, if the latter takes at least `least`
-    /// ms. `placed` are sorted pairs of a hash and a row. Returns one result for each value of the key part, by the
-    /// bits of the value.
+    /// Compares the rows of each group with the row of the group that has the most work, if that row takes at least
+    /// `least` ms. A group is the rows with the same hash in `placed`, which must be sorted. Returns one result for
+    /// each value of the key part, by the bits of the value.
     fn compared(
         &self,
         placed: &[(u64, usize)],

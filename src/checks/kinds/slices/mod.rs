@@ -39,8 +39,8 @@ pub struct SliceSigns {
     /// A dtype is reported as a copy of another dtype if at least this share of their common keys has equal or
     /// proportional latencies.
     equal: f64,
-    /// A latency is compared only if the resolution of the table's latencies is at most this share of it. Shorter
-    /// latencies may be equal by coincidence.
+    /// A latency is compared only if the resolution of the table's latencies is at most this share of the latency.
+    /// Shorter latencies may be equal only because they are rounded.
     step: f64,
     /// Two slices are compared if they have at least this many common keys.
     keys: usize,

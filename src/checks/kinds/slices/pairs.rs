@@ -17,8 +17,8 @@ use crate::database::table::{Keys, NumberedRows};
 const ROWS: usize = 16_384;
 /// The strict maximum number of compared rows. A sample may exceed [`ROWS`] if its rows share few keys.
 const MOST_ROWS: usize = 4 * ROWS;
-/// The maximum number of preceding slices in the file with which a slice is compared. In known tables, at most nine
-/// slices differ only in a dtype.
+/// A slice is compared with at most this many of the slices before it in the file. In known tables, at most nine slices
+/// differ only in a dtype.
 const NEAREST: usize = 32;
 
 /// Limits for a slice that is much slower than the same operation in other dtypes, but only at small sizes.
@@ -27,7 +27,7 @@ const NEAREST: usize = 32;
 pub(super) struct FloorLimits {
     /// A slice is reported if its latencies at small sizes are at least this many times those of every other dtype.
     factor: f64,
-    /// The minimum ratio that replaces `factor` if the slice is slower than only some of the other dtypes, or if there
+    /// A stricter limit that replaces `factor` if the slice is slower than only some of the other dtypes, or if there
     /// is only one other dtype.
     one: f64,
     /// The ratio of the slice's latency to another dtype's latency is computed at large and at small sizes. The ratio
@@ -77,7 +77,7 @@ pub(super) struct Proportion {
     /// The latency of the pair's second slice divided by the latency of its first slice.
     pub factor: f64,
     pub rows: Vec<usize>,
-    /// The number of common keys that were compared.
+    /// The number of common keys at which the two latencies were compared.
     pub of: usize,
 }
 

@@ -13,8 +13,8 @@ use crate::database::table::{Keys, NumberedRows};
 pub(super) struct WorkLimits {
     /// A slice is judged if it has at least this many points.
     points: usize,
-    /// At least one large point of a slice must reach this share of the machine's peak speed. The share that a point
-    /// reaches is its longest bound divided by its latency.
+    /// At least one large point of a slice must reach this share of the machine's peak speed. A point's share is the
+    /// shortest time that the machine's rates allow, divided by the measured latency.
     share: f64,
     /// A point is large if its longest bound is at least this many ms.
     large_ms: f64,

@@ -55,8 +55,8 @@ struct KnownSystem<'a> {
 
 impl KnownFigures {
     /// Returns clauses on figures of a system that differ from known values. A system with a known name is compared
-    /// with the values known for it. Any other system is compared with the known systems that have the GPU named in its
-    /// rows, or else with all known systems of its generation.
+    /// with the known system of that name. Any other system is compared with known systems of the same GPU or the same
+    /// generation.
     pub(crate) fn outliers(&self, system: &System, at: &SystemContext<'_>) -> Vec<String> {
         if let Some(known) = at.specs.systems.get(&system.name) {
             let says = format!("but {} is known to have", system.name);

@@ -89,8 +89,8 @@ fn add_unknown<'a>(
     }
 }
 
-/// Adds to `wrong` the rows whose `kernel_source` belongs to a kernel backend that the framework cannot choose. A file
-/// in the database lists the kernel backends that each framework can choose.
+/// Adds to `wrong` the rows of kernel backends that the framework cannot select. The column `kernel_source` determines
+/// the kernel backend of a row. A file in the database lists the kernel backends that each framework can select.
 pub(super) fn outside_choices(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>) {
     let Some(kernels) = &rows.spec.kernels else { return };
     let Some(Column::Text { codes, dict, .. }) = rows.column(KERNEL_COLUMN) else { return };

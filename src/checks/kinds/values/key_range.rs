@@ -143,12 +143,12 @@ fn out_of_range(value: f64, least: f64, most: f64) -> Option<&'static str> {
     }
 }
 
-/// The text of a message about values of text columns that rules/facts.yaml does not list. It is used if the pull
-/// request also changes the loader's code, since the new code may know these values.
+/// The message for rows with a text that rules/facts.yaml does not list, if the pull request also changes the loader's
+/// code. The new code may know the text.
 const UNSETTLED: &str = "the loader's code changes too, and rules/facts.yaml does not list a text";
 
-/// The rows with a text that is missing from a list in the loader's code. Only lists whose code the pull request
-/// changes are considered.
+/// The rows with a text that rules/facts.yaml does not list, although the loader may know it. Only text columns are
+/// included for which the pull request changes the loader's list of known texts.
 struct UnknownTexts<'a> {
     /// For each text column: the dictionary code of each row, and whether the text of each code is unknown.
     columns: Vec<(&'a [u32], Vec<bool>)>,
@@ -179,8 +179,9 @@ fn unknown_texts<'a>(rows: &RowContext<'a>, require: &Expr) -> UnknownTexts<'a> 
     UnknownTexts { columns }
 }
 
-/// Adds the rows that the loader refuses because of a guard in the spec. These are groups of rows in which the column
-/// `guard.varies` has several values, but the column `guard.with` only one.
+/// Adds the rows that the loader refuses because of a guard in the spec. A group of rows has equal values in the
+/// columns `guard.by`. A group is refused if the column `guard.varies` has several values in it, but the column
+/// `guard.with` only one.
 fn refused_groups(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>, guard: &Guard) {
     let refused = guarded_rows(rows.whole(), guard);
     if refused.is_empty() {

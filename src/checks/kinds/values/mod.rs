@@ -47,9 +47,9 @@ impl WrongRowsByFault {
         }
     }
 
-    /// Returns one warning for each fault, such as an unknown dtype. The message ends with `then` and the remark `not
-    /// known to perfdb-gate …`, since this program's facts may be outdated. `what` returns the name of the unknown
-    /// thing.
+    /// Returns one warning for each fault, such as an unknown dtype. The message ends with the text `then`, followed by
+    /// `not known to perfdb-gate …`, since this program's facts may be outdated. `what` returns the name of the unknown
+    /// thing, such as the dtype.
     fn novelties<'v>(
         self,
         rows: &'v RowContext<'v>,
