@@ -122,7 +122,7 @@ impl TreeFacts {
         facts
     }
 
-    /// Records which facts have a file that differs from the file in `base`.
+    /// Marks the facts whose file is new or differs from the file in `base`.
     pub(crate) fn since(mut self, base: &Self) -> Self {
         let is_same = |a: &FactsFile, b: &FactsFile| (&a.name, a.id) == (&b.name, b.id);
         let changed = self.files.iter().filter(|own| !base.files.iter().any(|b| is_same(own, b)));
@@ -130,7 +130,7 @@ impl TreeFacts {
         self
     }
 
-    /// Returns the specs in which these facts replace the facts of `rules/`.
+    /// Returns a copy of `specs` in which these facts replace the facts of `rules/`.
     pub(crate) fn over(&self, specs: &Specs) -> Specs {
         specs.with_facts(&self.tree)
     }

@@ -28,9 +28,9 @@ pub(super) const LONGEST_LINE: usize = 1 << 20;
 /// The maximum size of a JSON document in bytes. A parsed document takes up to a hundred times as much memory.
 pub(super) const LARGEST_DOCUMENT: usize = 8 << 20;
 
-/// The maximum total size in bytes of decoded files that are in memory at the same time. The limit applies to the files
-/// of each assembled table. It also applies to all those files of a database together that each contain rows of several
-/// tables. In the largest known database, such files take 24 MB.
+/// The maximum size in bytes of decoded files in memory. It limits each of two totals:
+/// - the files from which one table is assembled;
+/// - the files of a database that contain rows of several tables (24 MB in the largest known database).
 pub(super) const MOST_HELD: usize = 256 << 20;
 
 /// The maximum number of tables with the same name in a database, since such tables are compared with each other. It is

@@ -8,7 +8,8 @@ use crate::base::error::Reason;
 use crate::database::catalog::Catalog;
 use crate::database::source::{Entry, Source};
 
-/// The ending of a profile's file name. A profile is a JSON document about operations that are measured as a whole.
+/// The ending of a profile's file name. A profile is a JSON document that lists the files with which a table was
+/// measured.
 const ENDING: &str = ".profile.json";
 
 /// The name of the file that states on which machine the profiles of a database were measured.
@@ -18,8 +19,8 @@ const EVIDENCE: &str = "profile-evidence.json";
 const DOCUMENTS: [&str; 4] =
     ["hf_dataset.json", "_hf.json", "-provenance.json", "_matrix/index.json"];
 
-/// The contents of a profile, or of another JSON document beside the tables. A profile describes operations that are
-/// measured as a whole.
+/// The contents of a profile, or of another JSON document beside the tables. A profile lists the files with which
+/// tables were measured, each with its SHA-256.
 #[derive(Debug)]
 pub struct Profile {
     /// The SHA-256 of the document's own bytes, in hex.

@@ -123,7 +123,7 @@ fn short(table: &str) -> &str {
 }
 
 impl Selected {
-    /// Returns true if a system is selected as a whole, without a choice of backends, versions or tables.
+    /// Returns true if a system is selected with all its backends, versions and tables.
     pub(crate) fn system(&self, name: &str) -> bool {
         self.systems.has(name)
             && self.backends.0.is_empty()

@@ -71,8 +71,8 @@ impl ReadState {
         Self { catalog, facts, specs }
     }
 
-    /// Creates a state with the files of `head`, but with the facts, systems and `reuse.yaml` declarations of `base`. A
-    /// system that only the head has keeps its YAML.
+    /// Creates a mixed state. The facts, the systems' YAML and the `reuse.yaml` declarations are those of `base`, and
+    /// all other files are those of `head`. A system that only the head has keeps its YAML.
     pub(crate) fn excused(base: State<'_>, head: State<'_>) -> Self {
         let mut catalog = head.catalog.clone();
         for (name, system) in &mut catalog.systems {

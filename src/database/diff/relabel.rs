@@ -38,8 +38,8 @@ pub struct Relabelled {
 }
 
 impl PairedTables<'_> {
-    /// Finds renamed slices: their lost keys were gained again with another text in one key part. `keys` are the keys
-    /// of all rows in base and head.
+    /// Finds renamed slices. In a renamed slice, nearly every lost key has a gained key that differs from it only in
+    /// the text of one key part. `keys` are the keys of all rows of base and of head.
     pub(super) fn relabelled(
         &self,
         joined: &JoinedKeys,
@@ -102,9 +102,11 @@ impl PairedTables<'_> {
     }
 }
 
-/// At least this share counts as nearly all. Rows count as rekeyed only if nearly all pairs of a removed row and an
-/// added row with equal measurements differ in the same key columns. A change has the class
-/// [`Class::Rekey`](super::Class::Rekey) only if nearly all keys that are no longer served were corrected.
+/// The minimum share that counts as nearly all, in two conditions:
+/// - Rows count as rekeyed only if nearly all pairs of a removed row and an added row with equal measurements differ in
+///   the same key columns.
+/// - A change has the class [`Class::Rekey`](super::Class::Rekey) only if nearly all keys that are no longer served are
+///   served under a corrected key.
 pub(super) const NEARLY_ALL: f64 = 0.95;
 
 /// The minimum share of removed rows that must be paired with added rows. If fewer are paired, no row counts as
@@ -123,9 +125,9 @@ pub(super) fn rekeyed(shared: &SharedColumns<'_>, rows: &RowDiff) -> Vec<(u32, u
     if are_many { pairs } else { Vec::new() }
 }
 
-/// Returns the indices in `shared.keys` of the columns that were corrected: removed and added rows with equal
-/// measurements differ in these columns. `None` if there are no such rows, or if they do not all differ in the same
-/// columns.
+/// Finds the corrected key columns, such as `num_heads`, in which removed and added rows with equal measurements
+/// differ. Returns their indices in `shared.keys`. `None` if no removed row has the same measurements as an added row,
+/// or if too few of these pairs of rows differ in the same columns.
 fn changed_keys(shared: &SharedColumns<'_>, rows: &RowDiff) -> Option<Vec<usize>> {
     let measures: Vec<&ColumnPair<'_>> = shared.measures.iter().collect();
     if measures.is_empty() || rows.removed.is_empty() || rows.added.is_empty() {

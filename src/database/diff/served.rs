@@ -64,13 +64,14 @@ pub struct ServedRows {
     pub without_ratio: u64,
     /// The slices that have another name after the change.
     pub relabelled: Vec<Relabelled>,
-    /// The measured columns that the loader does not read, such as power, before and after the change.
+    /// The measured columns that the loader does not read, such as power. Each has its statistics before and after the
+    /// change.
     pub filled: Vec<FilledColumn>,
     /// The changed values in key columns of corrected keys, the most frequent change first.
     pub rekeyed_values: Vec<AttributeChange>,
     /// The key whose latency changed by the largest factor; `None` if no key has a latency ratio.
     pub farthest: Option<FarthestKey>,
-    /// The numbers in keys that only the head serves, by key part.
+    /// The numeric values that occur in new keys, by key part. A new key is a key that only the head serves.
     pub new: NewKeys,
     /// The rows that serve corrected keys, as pairs of a base row and a head row.
     pub(super) rekeyed: Vec<(u32, u32)>,
@@ -94,7 +95,8 @@ impl ServedDiff {
         self.ratios.iter().filter(|r| **r < 1.0 / FAR_FACTOR).count() as u64
     }
 
-    /// Returns the slices that changed differently from the whole table. Returns none if the table has a single slice.
+    /// Returns the slices that lost or gained keys, or whose median latency ratio is far from that of the whole table.
+    /// Returns no slices if the table has only one slice.
     pub(crate) fn differing_slices(&self) -> impl Iterator<Item = &SliceDiff> {
         let whole = self.median_ratio();
         let are_several = self.slices.len() > 1;
@@ -106,7 +108,8 @@ impl ServedDiff {
         self.rows.without_ratio == 0 && self.ratios.iter().all(|r| *r == 1.0)
     }
 
-    /// Sums up the counts and ratios of several tables.
+    /// Combines the differences of several tables: adds up the numbers of keys, and joins the lists of latency ratios.
+    /// Other fields are left empty.
     pub(crate) fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut sum = Self::default();
         for one in all {
@@ -189,8 +192,9 @@ impl PairedTables<'_> {
         Ok(Some(served))
     }
 
-    /// Returns the columns that only base or head has, or that differ between matched rows. Rows match if they serve
-    /// the same key, serve a corrected key, or are matched by the row diff.
+    /// Returns the columns that only one of the two tables has, and the columns whose cells differ between paired rows.
+    /// A pair consists of a base row and a head row that serve the same key, that serve a key and its corrected form,
+    /// or that count as a changed row in `rows`.
     pub(crate) fn columns_changed(
         &self,
         shared: Option<&SharedColumns<'_>>,

@@ -26,24 +26,24 @@ use crate::database::served::TableIndex;
 use crate::database::state::State;
 use crate::specs::{NoiseBands, TableSpec};
 
-/// The keys of a table on one system and backend that no lookup finds after a change.
+/// Keys that no lookup finds any more after a change. All keys are of one table on one system and backend.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unserved {
     /// The system, family, backend and version of the changed table; if there are several, of the first one by path.
     pub place: Place,
     /// The name of the table.
     pub table: String,
-    /// The version of the head that serves the most keys of the table; `None` if no version serves any key.
+    /// The version whose file serves the most keys of the table in the head; `None` if no file serves any key.
     pub answers: Option<String>,
-    /// The head's current version; `None` if the changed tables do not belong to the base's current version.
+    /// The head's current version; `None` if the base's current version was not loaded from the changed tables.
     pub current: Option<String>,
     /// The keys that no lookup finds any more, counted by slice.
     pub slices: BTreeMap<SliceName, UnservedSlice>,
     /// The number of slices in `slices` of which no key is served any more.
     pub whole_slices: usize,
-    /// For each axis, the sorted values of lost keys that lie within the range of their sweep's remaining points.
+    /// For each axis, the sorted values of the lost keys that lie between still served points of their sweep.
     pub inner_values: BTreeMap<String, Vec<f64>>,
-    /// For each axis, the sorted values of lost keys that lie outside the range of their sweep's remaining points.
+    /// For each axis, the sorted values of the lost keys that lie beyond the still served points of their sweep.
     pub end_values: BTreeMap<String, Vec<f64>>,
 }
 
@@ -56,11 +56,11 @@ pub struct UnservedSlice {
     pub removed: u64,
     /// The maximum number of keys of the slice that a single file of the head serves.
     pub remaining: u64,
-    /// The number of `keys` that lie within the range of their sweep's remaining points.
+    /// The number of `keys` that lie between still served points of their sweep.
     pub inner: u64,
-    /// The number of `inner` keys that the planner can interpolate from the remaining points.
+    /// The number of `inner` keys that the planner can interpolate from still served points.
     pub interpolated: u64,
-    /// The number of `interpolated` keys whose interpolated latency differs from the lost one by more than noise.
+    /// The number of `interpolated` keys whose interpolated latency differs from the measured one by more than noise.
     pub wrongly_interpolated: u64,
     /// The number of `keys` whose shape no version serves. A shape is a key without its axis values.
     pub of_lost_shapes: u64,
@@ -89,12 +89,12 @@ impl Unserved {
     }
 }
 
-/// The changed tables of one name, system and backend that lost keys.
+/// All changed tables that have the same name, system and backend, and that lost keys.
 struct LosingTables<'a> {
     system: &'a str,
     backend: &'a str,
     table: &'a str,
-    /// The files of the head's current version; `None` if the changed tables do not belong to the base's current one.
+    /// The head's current files of the table; `None` if the base's current version was not loaded from changed tables.
     current: Option<CurrentFiles<'a>>,
     changes: Vec<(&'a TableDiff, &'a ServedDiff)>,
 }
@@ -117,10 +117,10 @@ struct PlacedLostKey<'a> {
 /// The smallest and the largest served value of a sweep along each axis.
 type SweepEnds = SmallVec<[(f64, f64); 2]>;
 
-/// The keys that the head still serves of a table that lost keys: counts, sweep ends and points.
+/// The keys that the head still serves of a table that lost keys: their counts, their points, and their sweeps' ends.
 #[derive(Default)]
 struct RemainingKeys<'a> {
-    /// The ends of each sweep that lost keys, by a hash of the key parts other than axes; `None` if no point is left.
+    /// The ends of each sweep that lost keys, by a hash of the key's non-axis parts; `None` if no point is served.
     ends: HashMap<u64, Option<SweepEnds>>,
     /// For each slice, the maximum number of its keys that a single file serves.
     slices: BTreeMap<SliceName, u64>,
@@ -133,8 +133,8 @@ struct RemainingKeys<'a> {
 }
 
 impl Diff {
-    /// Finds the keys that no version of the head serves any more, by table, in the order of systems, backends and
-    /// names. `impossible` are row numbers of the base's tables, by path. The keys of these rows are not reported.
+    /// Finds the keys that no version of the head serves any more, sorted by system, backend and table. `impossible`
+    /// maps the path of a base table to row numbers; the keys of these rows are not reported.
     ///
     /// # Errors
     ///
@@ -237,7 +237,7 @@ impl<'a> LosingTables<'a> {
         lost
     }
 
-    /// Reads axis values and latencies of `lost` keys from the base. Removes the keys of `impossible` rows.
+    /// Reads axis values and latencies of `lost` keys from the base. Removes the keys of the rows in `impossible`.
     fn place_keys(
         &self,
         base: State<'_>,

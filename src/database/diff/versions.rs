@@ -9,10 +9,10 @@ use crate::database::state::State;
 /// The versions that a change makes available or hides, each as `system backend version`, sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VersionChanges {
-    /// The versions that a query can name only after the change.
+    /// The versions that can be queried after the change but not before.
     pub selectable: Vec<String>,
-    /// The versions that the loader skips after the change, because a marker file states that their directory is
-    /// incomplete.
+    /// The versions that the loader read before the change but skips after it, because a marker file now states that
+    /// their directory is incomplete.
     pub hidden: Vec<String>,
 }
 
@@ -37,10 +37,9 @@ impl VersionChanges {
     }
 }
 
-/// Returns the versions that a query can name, each as `system backend version`. If the database states which versions
-/// these are, only the stated versions are returned; otherwise all versions that the loader lists. A version whose
-/// directory has no tables is included, because other versions can provide its rows. Versions of libraries are left
-/// out, because queries do not name them.
+/// Returns the versions that can be queried, each as `system backend version`. These are the versions that the database
+/// states; if it states none, all versions that the loader reads. A version needs no tables of its own, because other
+/// versions can provide its rows. Versions of libraries such as NCCL are left out, because queries do not name them.
 fn selectable(state: State<'_>) -> BTreeSet<String> {
     let State { catalog, specs, .. } = state;
     let slots = specs.query_versions.as_ref().map(|versions| slots(catalog, versions));

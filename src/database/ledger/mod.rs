@@ -144,8 +144,8 @@ impl Ledger {
         self.failures.extend(classified.filter_map(|record| CollectorFailure::new(record)));
     }
 
-    /// Returns true if a failure applies to the given backend and version. `failed` is the backend of the failure. The
-    /// version must have been collected, unless the ledger names no versions.
+    /// Returns true if a failure of the backend `failed` applies to a version of `backend`. The two backends must be
+    /// the same. If the ledger lists the collected versions of the backend, `version` must be among them.
     fn holds_for(&self, failed: &str, backend: &str, version: &str) -> bool {
         let versions = self.versions.get(failed).filter(|v| !v.is_empty());
         failed == backend && versions.is_none_or(|v| v.contains(version))

@@ -81,7 +81,8 @@ struct Token<'a> {
     /// The name of the parameter that contains the token; `None` if the parameter has no name.
     name: Option<&'a str>,
     cell: Cell,
-    /// The number of the nested list that contains the token, counted from 1; `None` outside of nested lists.
+    /// The nested list that contains the token: 1 for the first list in the text, 2 for the second; `None` outside of
+    /// nested lists.
     list: Option<usize>,
 }
 

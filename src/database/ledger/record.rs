@@ -36,7 +36,7 @@ pub(super) struct CaseIdentity<'a> {
     task_params: &'a Json,
 }
 
-/// The fields that identify one failure: a measurement in one run.
+/// The fields that identify one failure: those of the failed measurement, the device and the time.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct FailureIdentity<'a> {
     case: CaseIdentity<'a>,

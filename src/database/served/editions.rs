@@ -7,7 +7,7 @@ use pep440_rs::Version;
 
 use crate::database::catalog::TableFile;
 
-/// A version of a table. It has several files if the version stores the table in several layouts or families.
+/// A version of a table, with its files. There are several files if several layouts or families contain the table.
 #[derive(Debug)]
 pub(crate) struct Edition<'a> {
     /// The name of the version's directory.

@@ -125,9 +125,8 @@ pub(crate) fn served_rows(
 /// The indices of the rows that have one key, in file order. Up to two indices are stored without an allocation.
 pub(crate) type KeyRows = SmallVec<[usize; 2]>;
 
-/// Returns groups of rows that have the same key in the same map of the loader. Rows with a unique key, and rows that
-/// the loader does not read, are in no group. If the table lacks columns of the key, no groups are returned, except if
-/// the loader refuses repeated keys.
+/// Returns the groups of rows that have the same key and that the loader puts into the same map. Each group has at
+/// least two rows. If the table lacks columns of the key, the result is empty, unless the loader refuses repeated keys.
 ///
 /// # Errors
 ///
@@ -209,9 +208,9 @@ pub(crate) fn has_key(scope: &TableScope<'_>) -> bool {
     columns.all(|name| is_known(name) || is_optional(name))
 }
 
-/// Returns the rows because of which the loader refuses the table. Rows with equal values in the columns `guard.by`
-/// form a group. All rows of a group are returned if they have several values in the column `guard.varies`, but only
-/// one value in the column `guard.with`.
+/// Returns the rows for which the loader's check `guard` refuses the table. The check groups the rows that have equal
+/// values in the columns `guard.by`. It refuses a group with several values in the column `guard.varies` but only one
+/// value in the column `guard.with`.
 pub(crate) fn guarded_rows(table: &Table, guard: &Guard) -> Vec<usize> {
     let column = |name: &String| table.column(name);
     let by: Option<Vec<&Column>> = guard.by.iter().map(column).collect();

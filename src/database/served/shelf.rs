@@ -17,9 +17,10 @@ use crate::specs::{Filling, Specs, TableSpec};
 pub struct TableIndex<'a> {
     tables: BTreeMap<&'a str, BTreeMap<&'a str, BySystem<'a>>>,
     generations: BTreeMap<&'a str, &'a str>,
-    /// The versions that a system's YAML names, by system, then by backend.
+    /// The version that a system's YAML names for a backend (such as NCCL), by system, then by backend.
     named: BTreeMap<&'a str, BTreeMap<&'a str, &'a str>>,
-    /// For each version directory, the donors that it declares, as pairs of a table and a donor version.
+    /// The donors that each version directory declares, as pairs of a table and a donor version. A donor provides rows
+    /// that the table lacks.
     reuse: BTreeMap<&'a Place, Vec<(&'a str, &'a str)>>,
     /// The tables that the loader finds, by system.
     loaders: BTreeMap<&'a str, SystemShelf<'a>>,
@@ -96,7 +97,8 @@ impl<'a> TableIndex<'a> {
         self.systems(table, backend)?.get(system)
     }
 
-    /// Returns the donor versions of a table that the version directory at `place` declares.
+    /// Returns the donors of a table that the version directory at `place` declares: the versions that provide missing
+    /// rows.
     pub(crate) fn donors(&self, place: &Place, table: &str) -> Vec<&'a str> {
         let declared = self.reuse.get(place).into_iter().flatten();
         declared.filter(|(t, _)| *t == table).map(|(_, version)| *version).collect()
@@ -138,9 +140,10 @@ impl<'a> TableIndex<'a> {
         self.slots(system, backend).is_none_or(|slots| slots.versions().any(|v| v == version))
     }
 
-    /// Returns the version of a table that queries read by default. The system's YAML may name this version (as for
-    /// libraries such as NCCL). Otherwise, it is the version that the database states as current, or the next older
-    /// version of the table. If nothing is stated, it is the newest version.
+    /// Returns the version of a table that queries read by default:
+    /// - the version that the system's YAML names, as it does for libraries such as NCCL;
+    /// - otherwise, the version that the database states as current, or the table's next older version;
+    /// - otherwise, the newest version.
     pub(crate) fn current<'s>(
         &'s self,
         system: &str,
@@ -164,9 +167,9 @@ impl<'a> TableIndex<'a> {
         named.or_else(|| slots.and_then(reads)).or(Some(newest))
     }
 
-    /// Returns the peers of a table on other systems: the table's current versions on systems of the same GPU
-    /// generation. If there are none, returns the tables of the same version on all other systems, because collectors
-    /// of one version measure the same cases.
+    /// Returns the peers of a table on other systems, and how they are related to it. Peers are the table's current
+    /// versions on systems of the same GPU generation. If there are no such peers, the tables of the same version on
+    /// all other systems are peers, because collectors of one version measure the same cases.
     pub(crate) fn near<'s>(&'s self, file: &TableFile) -> (SystemKinship, Vec<SystemPeer<'s, 'a>>) {
         self.system_peers_of(&file.table, &file.place)
     }
@@ -194,9 +197,7 @@ impl<'a> TableIndex<'a> {
         (SystemKinship::SameVersion, peers_around(systems, &place.system, same))
     }
 
-    /// Returns the newest versions of a table except the version `current`, at most [`MOST_PEERS`]. These are the
-    /// table's peers in other versions. They are compared only if the loader does not fill gaps of one version from
-    /// the others.
+    /// Returns a table's peers in other versions: the newest versions except `current`, at most [`MOST_PEERS`].
     pub(crate) fn other_versions<'s>(
         &self,
         editions: &'s Editions<'a>,

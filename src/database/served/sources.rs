@@ -55,7 +55,8 @@ struct VersionTables<'a> {
     parsed: Option<Version>,
     /// The tables by name. If several families have a table of the same name, this is the table of the first family.
     tables: BTreeMap<&'a str, &'a TableFile>,
-    /// The donors that the version's `reuse.yaml` files declare, each as table and version, in the declared order.
+    /// The donors that the version's `reuse.yaml` files declare, each as table and version, in the declared order. A
+    /// donor is another version that provides missing rows.
     donors: Vec<(String, String)>,
     /// True if the marker file `SHARED_LAYER_REUSE.txt` makes all other versions donors.
     reuses_all: bool,
@@ -137,9 +138,9 @@ impl<'a> SystemShelf<'a> {
         found
     }
 
-    /// Returns the declared donors of a version's table, each as the donor's version and file. No donor occurs twice.
-    /// Donors from `reuse.yaml` come first, in the order of that file. If a marker file declares all versions as
-    /// donors, they follow, newest first.
+    /// Returns the donors of a version's table, each as version and file: other versions that provide missing rows.
+    /// Donors from `reuse.yaml` come first, in the order of that file. If a marker file makes all other versions
+    /// donors, the remaining versions follow, newest first.
     fn declared(&self, backend: &str, version: &str, table: &str) -> Vec<(&'a str, &'a TableFile)> {
         let mut found: Vec<(&'a str, &'a TableFile)> = Vec::new();
         let Some(versions) = self.backends.get(backend) else { return found };
@@ -195,8 +196,9 @@ impl<'a> SystemShelf<'a> {
 /// pairs are compared, so the time grows quadratically. Tables of the public database have at most four peers.
 pub(super) const MOST_PEERS: usize = 8;
 
-/// Returns the systems other than `own` for which `wanted` returns a version of the table, sorted by name. If there are
-/// more than [`MOST_PEERS`] such systems, only those are returned whose names are closest to `own` in the sorted list.
+/// Returns the peers of a table on systems other than `own`, sorted by system name. `wanted` returns the version to
+/// compare with, or `None` for a system without a peer. Of more than [`MOST_PEERS`] peers, only those with the names
+/// closest to `own` in alphabetical order are returned.
 pub(super) fn peers_around<'s, 'a>(
     systems: &'s BySystem<'a>,
     own: &str,

@@ -209,9 +209,9 @@ impl TableMeta {
         own.into_iter().chain(self.collections.iter().cloned())
     }
 
-    /// Returns true if the entry lists a collection that the older entry `before` lacks. This new collection must name
-    /// the collector's commit, and must not be older than the collections in `before`. Its row count must be at least
-    /// `measured`, the number of changed keys, and at most `rows`, the row count of the table.
+    /// Returns true if the entry lists a collection run that the older entry `before` lacks. The run must name the
+    /// collector's commit and must not be older than the runs in `before`. Its row count must be at least `measured`
+    /// (the number of changed keys) and at most `rows` (the table's row count).
     pub(crate) fn adds_collection(&self, before: Option<&Self>, measured: u64, rows: u64) -> bool {
         let before: Vec<_> = before.into_iter().flat_map(Self::all_collections).collect();
         let last = before.iter().filter_map(|event| event.collected_at.as_deref()).max();
@@ -279,9 +279,9 @@ impl Meta {
         found.or_else(|| self.fields.pointer(&path)).unwrap_or(&serde_json::Value::Null)
     }
 
-    /// Returns true if a table's entry explains why the table has `found` rows instead of the stated number. There are
-    /// three explanations: one event has `found` rows, all events together have `found` rows, or a comment contains
-    /// `found` or the number of rows by which `found` exceeds the stated number.
+    /// Returns true if the sidecar explains why a table has `found` rows although its entry states another number.
+    /// Either one collection run or all runs together measured `found` rows, or a comment contains the number `found`
+    /// or the number of added rows.
     pub(crate) fn explains(&self, table: &str, found: u64) -> bool {
         let Some(entry) = self.tables.get(table) else { return false };
         let events = entry.collections.iter().filter_map(|event| event.rows);

@@ -24,7 +24,7 @@ pub struct RowOrigin {
 struct PartRows<'a> {
     part: &'a Part,
     file: Arc<FileRows>,
-    /// The index in the assembled table of each column of the file, then of each added column.
+    /// For each column of the file, and then for each added column: its index in the assembled table.
     columns: Vec<usize>,
 }
 
@@ -135,8 +135,8 @@ impl PartRows<'_> {
     }
 
     /// Fills `cells` with a row's cells in the assembled table, which has `columns` columns. A column that the row's
-    /// file lacks gets an empty cell. A torn row, which has more or fewer cells than the header of its file, never gets
-    /// exactly `columns` cells. So it can still be recognized as torn.
+    /// file lacks gets an empty cell. A torn row has more or fewer cells than the header of its file. It gets a number
+    /// of cells other than `columns`, so that it is torn in the assembled table as well.
     fn cells<'c>(&'c self, row: u32, columns: usize, cells: &mut Vec<&'c str>) {
         cells.clear();
         if self.file.line(row).1 {

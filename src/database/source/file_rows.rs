@@ -33,8 +33,8 @@ pub struct FileRows {
     cells: Vec<(u32, u32)>,
     /// The cells of all rows, one after the other.
     text: String,
-    /// Columns that the file lacks and that are computed from a column of the file. Each has the index of that column
-    /// of the file, and a map from that column's cells to the computed cells.
+    /// The computed columns. Each has the index of the column of the file from which it is computed, and a map from
+    /// that column's cells to the computed cells.
     filled: Vec<(usize, BTreeMap<String, String>)>,
 }
 

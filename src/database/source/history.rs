@@ -7,8 +7,8 @@ use git2::{Oid, Repository};
 
 use super::{AgeBasis, AgedFile, Source};
 
-/// The maximum number of commits that are searched. If neither file changes in these commits, both files count as
-/// equally old.
+/// The maximum number of commits that are searched to compare the ages of two files. If both files are unchanged in all
+/// of these commits, they count as equally old.
 const MOST_COMMITS: usize = 10_000;
 
 /// The bytes by which the age of a file is determined. The longer the git history contains these bytes, the older the

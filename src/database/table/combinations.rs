@@ -10,8 +10,8 @@ use crate::base::expr::NULL_CODE;
 /// processed.
 const BLOCK: usize = 1024;
 
-/// Combinations are numbered in an array if at most this many are possible per row of the table; otherwise, in a hash
-/// table.
+/// The maximum number of possible combinations per row of the table up to which an array is used to number the
+/// combinations. With more, a hash table is used.
 const LISTED_PER_ROW: usize = 8;
 
 /// Columns of codes whose combinations are numbered. Rows with the same codes in all columns have the same combination.

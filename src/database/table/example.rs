@@ -18,8 +18,8 @@ pub struct Example {
 /// Name of the entry in [`Example::values`] that lists other rows with the same key as the example row.
 pub const OTHER_ROWS: &str = "dropped_rows";
 
-/// Name of the entry in [`Example::values`] that names a reference table. The entry states that the example is a row of
-/// the reference table; other examples do not have the entry.
+/// Name of the entry in [`Example::values`] that marks the example as a row of a reference table. The entry's value is
+/// the name of the reference table; other examples lack the entry.
 pub const REFERENCE: &str = "row of";
 
 /// The maximum number of examples of a finding.

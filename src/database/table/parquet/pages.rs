@@ -265,7 +265,7 @@ impl ColumnPages<'_> {
         self.count(count, header.encoding, bytes, present)
     }
 
-    /// Records the values of the page that was added last. `values` counts all values, and `present` those that are not
+    /// Records the page that was appended last. It has `values` values including nulls, of which `present` are not
     /// null. The present values are the last `bytes` bytes of `Pages::bytes`.
     fn count(
         &mut self,
