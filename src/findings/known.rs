@@ -70,8 +70,8 @@ impl Precedent {
         self.moved |= moved;
     }
 
-    /// Returns true if a finding of the head goes beyond the summarized findings of the base. Its severity is worse, it
-    /// has more rows, or it affects something, such as a column, that no finding of the base affects.
+    /// Returns true if a finding of the head exceeds the summarized findings of the base: its severity is worse, it has
+    /// more rows, or it affects something that none of them affects, such as a further column.
     fn is_exceeded_by(&self, finding: &Finding) -> bool {
         self.is_milder_than(finding)
             || finding.all_rows.is_some_and(|rows| rows > self.rows)
@@ -148,8 +148,8 @@ impl BaseFindings {
     }
 
     /// Returns the novelty of a finding of the head that is not on individual rows. The finding is new if the base has
-    /// no finding with the same subject. It is also new if it has a worse severity or more rows than in the base, or
-    /// affects something more, such as a further column.
+    /// no finding with the same subject. It is also new if it has a worse severity or more rows than in the base, or if
+    /// it affects something new, such as a further column.
     pub(crate) fn novelty(&self, finding: &Finding) -> Novelty {
         match self.precedents.get(&Subject::of(finding)) {
             Some(precedent) if !precedent.is_exceeded_by(finding) => {

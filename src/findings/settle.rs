@@ -119,8 +119,8 @@ impl<'v> Hit<'v> {
 }
 
 /// Returns the errors that disappear only because a pull request changes facts, such as the system's YAML file. `hits`
-/// are a rule's hits with the facts of the base, and `head` its hits with the facts of the head. Only errors on rows
-/// that the pull request adds or changes are returned.
+/// are a rule's hits on the head's table with the facts of the base; `head` are its hits with the facts of the head.
+/// Only errors on rows that the pull request adds or changes are returned.
 pub fn excused_errors<'v>(hits: Hits<'v>, head: &Hits<'v>, states: &RowStates<'_>) -> Vec<Finding> {
     let rows = head.iter().flat_map(Hit::graded_rows);
     let errors: BTreeSet<usize> =

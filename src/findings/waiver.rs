@@ -209,7 +209,8 @@ impl Applied {
     }
 }
 
-/// Rejects a condition with a misspelt name: no value of the `findings` has this name, but a value has a similar name.
+/// Rejects a condition with a misspelt name: none of the findings has a value with this name, but one has a value with
+/// a similar name.
 fn check_names<'a>(
     waiver: &Waiver,
     findings: impl Iterator<Item = &'a Finding>,
