@@ -28,14 +28,13 @@ pub struct Evidence {
 /// Effect of a finding on predictions of the default models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelReach {
-    /// Effect of the finding's table on a predicted step time: the change in ms, without sign. Of all steps of the
-    /// default models, the step with the largest relative change is chosen.
+    /// The absolute change in ms that the finding's table causes in one predicted step time. Of all steps of the
+    /// default models, this is the step with the largest relative change.
     pub moves_ms: f64,
     /// Text for reports, such as `its table moves STEP by 12 %`. STEP is the predicted step with the largest relative
     /// change. `None` if the change is too small to mention.
     pub moves: Option<String>,
-    /// Number of steps that the planner could predict before the change, but can no longer predict because of the
-    /// table.
+    /// Number of steps that the planner can no longer predict because of the finding's table.
     pub loses: usize,
 }
 

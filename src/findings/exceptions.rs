@@ -134,9 +134,11 @@ impl Exceptions {
         })
     }
 
-    /// Lowers excused findings to infos, and names the exception in their messages. An exception with a rule of this
-    /// program excuses findings of this rule. An exception with a rule of the owners' own checks excuses all warnings
-    /// on its tables, but no errors. Returns descriptions of expired exceptions.
+    /// Changes excused findings to infos, and names the exception in their messages. Returns descriptions of expired
+    /// exceptions.
+    ///
+    /// `is_rule` returns true for a rule of this program. An exception of such a rule excuses the rule's findings on
+    /// the exception's tables. An exception of any other rule excuses all warnings on its tables, but no errors.
     pub(crate) fn apply(
         &self,
         findings: &mut [Finding],

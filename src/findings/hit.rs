@@ -15,8 +15,8 @@ pub enum Hit<'v> {
 /// Hits of one rule, as its check returns them in one call.
 pub type Hits<'v> = Vec<Hit<'v>>;
 
-/// A function that creates the finding for some rows of a hit, or returns `None` if these rows need no report. If the
-/// finding lists no row numbers, the caller adds those of the rows with the worst severity.
+/// A function that creates the finding about some rows of a hit, or returns `None` if these rows need no report. If the
+/// finding has no row numbers, the caller adds the numbers of the rows with the worst severity.
 pub(crate) type Describe<'v> = Box<dyn Fn(&HitPart<'_>) -> Option<Finding> + 'v>;
 
 /// Rows of a table that a rule matches. `describe` creates the finding for them. If two states are compared, `describe`
@@ -50,8 +50,7 @@ pub struct RowHit {
 pub struct HitPart<'p> {
     /// Row numbers, ascending and distinct.
     pub rows: &'p [usize],
-    /// For a hit on rows that share a key: one list of rows per key, with the rows that reports show. Empty for other
-    /// hits.
+    /// Rows that share a key, one list per key, as reports show them. Empty if the hit is not on rows that share a key.
     pub copies: &'p [KeyRows],
 }
 

@@ -49,14 +49,14 @@ impl Subject {
     }
 }
 
-/// A summary of the base's findings on one subject: the worst severity, the largest number of rows, and all affected
-/// columns, donor tables or slices.
+/// A summary of the base's findings that have the same subject: the worst severity, the largest number of rows, and the
+/// names of everything affected, such as columns.
 #[derive(Debug, Default)]
 struct Precedent {
     severity: Option<Severity>,
     rows: u64,
     parts: BTreeSet<String>,
-    /// True if one of these findings is on a file that has another path in the head.
+    /// True if at least one of the summarized findings is on a file that has another path in the head.
     moved: bool,
 }
 
@@ -70,8 +70,8 @@ impl Precedent {
         self.moved |= moved;
     }
 
-    /// Returns true if a finding of the head has a worse severity or more rows than the base's findings, or affects a
-    /// column, donor or slice that no finding of the base affects.
+    /// Returns true if a finding of the head exceeds the summarized findings of the base: its severity is worse, it has
+    /// more rows, or it affects something that none of them affects, such as a further column.
     fn is_exceeded_by(&self, finding: &Finding) -> bool {
         self.is_milder_than(finding)
             || finding.all_rows.is_some_and(|rows| rows > self.rows)
@@ -147,8 +147,9 @@ impl BaseFindings {
         base
     }
 
-    /// The novelty of a finding of the head that is not on individual rows. The finding is new if the base lacks the
-    /// finding, or has it with a milder severity, fewer rows or fewer affected columns, donors or slices.
+    /// Returns the novelty of a finding of the head that is not on individual rows. The finding is new if the base has
+    /// no finding with the same subject. It is also new if it has a worse severity or more rows than in the base, or if
+    /// it affects something new, such as a further column.
     pub(crate) fn novelty(&self, finding: &Finding) -> Novelty {
         match self.precedents.get(&Subject::of(finding)) {
             Some(precedent) if !precedent.is_exceeded_by(finding) => {
@@ -182,10 +183,12 @@ impl BaseFindings {
         }
     }
 
-    /// Returns the findings of the base that are repaired: the rule no longer has a finding on the same rows in the
-    /// head. If the finding names no rows, it is repaired if the rule has no finding on the same subject in the head.
-    /// `change` takes the path of a table in the head, and returns how the table's rows changed; `None` if the table
-    /// cannot be read.
+    /// Returns the findings of the base that are repaired in the head. A finding on rows is repaired if the head has no
+    /// finding of the same rule on the same rows. Any other finding is repaired if the head has no finding with the
+    /// same subject.
+    ///
+    /// `change` returns how the rows of a table changed, given the table's path in the head; `None` if the table cannot
+    /// be read.
     pub(crate) fn repaired<'a>(
         self,
         head: &[Finding],
@@ -220,8 +223,8 @@ impl BaseFindings {
     }
 }
 
-/// Returns true if a finding in `head` names one of the rows that the finding `base` names. Rows of base and head are
-/// the same if their keys are equal. If one of these findings names no rows, returns true unless `head` is empty.
+/// Returns true if a finding in `head` is on one of the rows of the finding `base`. Rows count as the same if their
+/// keys are equal. A finding that names no rows counts as being on all rows.
 fn same_rows(base: &Finding, head: &[&Finding], rows: &ComparedRows) -> bool {
     if base.named_rows.is_empty() || head.iter().any(|f| f.named_rows.is_empty()) {
         return !head.is_empty();

@@ -15,7 +15,8 @@ use crate::database::table::{OTHER_ROWS, REFERENCE, Table};
 /// Name of the evidence value that lists a finding's row numbers.
 const LISTED: &str = "point_rows";
 
-/// Name of the example value that contains the path of the example row's file, for findings on rows of several files.
+/// Name of the entry in an example's values that states the file of the example row. Examples have this entry if a
+/// finding's rows are from several files.
 pub const SOURCE_FILE: &str = "source_file";
 
 /// The origin of each row of a table that is assembled from several files: the file, and the row's position in this
@@ -162,8 +163,8 @@ impl Located<'_> {
     }
 }
 
-/// Name of the example value that lists the lines of other rows with the example's key. In text tables, it replaces the
-/// row numbers in [`OTHER_ROWS`].
+/// Name of the entry in an example's values that lists the line numbers of other rows with the same key. In text
+/// tables, this entry replaces [`OTHER_ROWS`], which lists row numbers.
 const OTHER_LINES: &str = "dropped_lines";
 
 /// Adds to each example row of a text table the row's line number in the file. The tables are decoded again for this,

@@ -102,16 +102,16 @@ pub struct Finding {
     pub table: Option<String>,
     /// The affected slice, by column; empty for the whole table.
     pub slice: BTreeMap<String, Value>,
-    /// Number of rows that this finding reports. In a comparison with a base, a finding never mixes rows: all are new in
-    /// the head, or none is.
+    /// Number of rows that this finding reports. In a comparison with a base, new rows and old rows are reported by
+    /// separate findings.
     pub rows: u64,
     /// Number of affected rows in the table, new and old ones together. `None` if the finding is not on individual
     /// rows.
     pub all_rows: Option<u64>,
     /// Row numbers of the affected rows, from 0. They show whether a finding of the base still exists in the head.
     pub named_rows: Vec<u32>,
-    /// Affected columns, donor tables or slices. In a pull request, the finding is new if the base's finding lacks one
-    /// of these.
+    /// Names of what the finding affects, such as columns or models. In a pull request, the finding is new if the
+    /// base's finding lacks one of these names.
     pub parts: BTreeSet<String>,
     /// Message, one sentence.
     pub message: String,
@@ -182,7 +182,7 @@ impl Finding {
         self
     }
 
-    /// Adds affected columns, donor tables or slices.
+    /// Adds names of what the finding affects, such as columns or models.
     pub fn parts(mut self, parts: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.parts.extend(parts.into_iter().map(Into::into));
         self

@@ -45,9 +45,9 @@ impl<'v> Hit<'v> {
         }
     }
 
-    /// Returns a finding for the hit's errors on rows that the pull request adds or changes; `None` if there are no
-    /// such errors. Rows for which `is_hit` returns true are ignored. For a hit that is not on individual rows, returns
-    /// the hit's finding if it is an error.
+    /// Returns a finding about the hit's errors on rows that the pull request adds or changes; `None` if there are no
+    /// such errors. Leaves out the rows for which `is_hit` returns true. For a hit that is not on individual rows,
+    /// returns the hit's finding if it is an error.
     pub(crate) fn error_on_new_rows(
         self,
         states: &RowStates<'_>,
@@ -118,9 +118,9 @@ impl<'v> Hit<'v> {
     }
 }
 
-/// Returns the errors that a pull request avoids by changing facts, such as the system's YAML file. `hits` are the hits
-/// with the facts of the base, and `head` those with the facts of the head. An error is returned if it is on new or
-/// changed rows and only in `hits`.
+/// Returns the errors that disappear only because a pull request changes facts, such as the system's YAML file. `hits`
+/// are a rule's hits on the head's table with the facts of the base; `head` are its hits with the facts of the head.
+/// Only errors on rows that the pull request adds or changes are returned.
 pub fn excused_errors<'v>(hits: Hits<'v>, head: &Hits<'v>, states: &RowStates<'_>) -> Vec<Finding> {
     let rows = head.iter().flat_map(Hit::graded_rows);
     let errors: BTreeSet<usize> =
@@ -136,9 +136,9 @@ fn split(hits: Vec<RowHit>, states: &RowStates<'_>) -> [RowsOfNovelty; 2] {
     [new, old].map(|hits| RowsOfNovelty { hits, copies: Vec::new() })
 }
 
-/// Divides repeated rows into new ones and old ones. One row per key is the original: the first row that the base has,
-/// otherwise the key's first row. All other rows of the key are repeats. A finding on new repeats shows all rows of the
-/// key; a finding on old repeats leaves out the new repeats.
+/// Divides repeated rows into new ones and old ones. One row of each key is not a repeat but the original: the first
+/// row that the base also has, or the key's first row if the base has none. The finding on new repeats shows all rows
+/// of their keys. The finding on old repeats shows only the originals and the old repeats.
 fn split_copies(
     copies: Vec<KeyRows>,
     grade: Severity,

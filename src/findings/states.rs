@@ -120,8 +120,8 @@ impl RowChange {
     }
 }
 
-/// The changes of one table's rows that matter to one rule: only columns and facts that the rule reads count. Also
-/// contains the rule's hits on these rows in the base.
+/// States for one rule which rows of a table a pull request adds or changes. Changes of columns and facts that the rule
+/// does not read do not count. Also states which rows the rule hits in the base.
 pub struct RowStates<'a> {
     pub(super) change: &'a RowChange,
     /// Bit mask of the columns that the rule reads. [`RowMatch`] assigns a bit to each column. All bits are set if the
@@ -174,8 +174,8 @@ impl<'a> RowStates<'a> {
         self.is_added_or_edited(row) || self.has_new_facts
     }
 
-    /// Returns true if the pull request caused the hit: it added or changed the row, and the base has no hit on the
-    /// same key with this severity or a worse one.
+    /// Returns true if the pull request causes the hit: it adds the row, or it changes the row and the base has no hit
+    /// on the row's key that is at least as severe.
     pub(super) fn is_new(&self, RowHit { row, grade }: RowHit) -> bool {
         let RowChange::Compared(rows) = self.change else { return self.is_added_or_edited(row) };
         let is_added = || rows.matched.as_ref().is_some_and(|matched| matched.is_added(row));

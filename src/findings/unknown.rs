@@ -11,11 +11,12 @@ use crate::base::words::{names, plural};
 /// Name of the entry in a finding's evidence and slice that contains a name which this program does not know.
 const UNKNOWN: &str = "unknown";
 
-/// Name in the map [`Finding::slice`] of the sentence that findings of several files share.
+/// Name of the entry in [`Finding::slice`] that contains a sentence. Findings of several files with the same sentence
+/// are merged.
 const SHARED: &str = "shared";
 
-/// The id of a finding's rule, and the text by which findings of several files are merged: an unknown name or a common
-/// sentence. Findings with equal pairs count as the same finding, even on different files.
+/// Identifies findings that count as the same finding on different files: the id of their rule, and a text. The text is
+/// the unknown name or the sentence that they have in common.
 type NoveltyKey = (String, String);
 
 impl Finding {
@@ -39,24 +40,24 @@ impl Finding {
     }
 }
 
-/// Marks new findings as old if the base has the same finding, on any file. Only considers findings that can be merged
-/// with findings of other files.
+/// Marks a new finding about an unknown name as old if a finding of the base has the same rule and the same name, even
+/// on another file. Does the same for findings with a common sentence.
 pub(crate) fn inherit_unknown(findings: &mut [Finding], base: &BTreeSet<NoveltyKey>) {
     let is_known =
         |f: &&mut Finding| f.is_new() && f.novelty_key().is_some_and(|k| base.contains(&k));
     findings.iter_mut().filter(is_known).for_each(|finding| finding.novelty = Novelty::Inherited);
 }
 
-/// Returns a merge key for every finding that can be merged with findings of other files: its rule, with the unknown
-/// name that it reports or else the sentence that it shares with those findings.
+/// Returns the keys of all findings that can be merged with findings of other files. A key consists of the rule, and of
+/// the unknown name or the common sentence.
 pub(crate) fn unknown_of(findings: &[Finding]) -> BTreeSet<NoveltyKey> {
     findings.iter().filter_map(Finding::novelty_key).collect()
 }
 
 impl Sink {
-    /// Merges findings of several files into one info on the first file if they are about the same unknown name or have
-    /// the same common sentence. If several rules have such findings, only the findings of the rule with the most
-    /// findings are kept. `not_known` ends the message about an unknown name.
+    /// Merges findings of several files into one info on the first file, if they have the same unknown name or the same
+    /// common sentence. If they are of several rules, only the findings of the most frequent rule are merged and the
+    /// others are dropped. `not_known` is the end of the message about an unknown name.
     pub(crate) fn merge_unknown(&mut self, not_known: &str) {
         let mut merged: BTreeMap<(String, bool), Vec<Finding>> = BTreeMap::new();
         for finding in std::mem::take(&mut self.findings) {

@@ -193,7 +193,7 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// Returns the messages on waivers that match no finding. A waiver is left out if its rule exists but did not run.
+    /// Returns the messages on waivers that match no finding although their rule ran, or whose rule does not exist.
     /// `ran` returns true for a rule that ran, and `known` for a rule that exists.
     pub fn unused_by(
         &self,
@@ -209,8 +209,8 @@ impl Applied {
     }
 }
 
-/// Rejects a condition with a misspelt name. A name is correct if at least one finding of the waiver's rule and path
-/// has a value with this name.
+/// Rejects a condition with a misspelt name: none of the findings has a value with this name, but one has a value with
+/// a similar name.
 fn check_names<'a>(
     waiver: &Waiver,
     findings: impl Iterator<Item = &'a Finding>,

@@ -18,14 +18,14 @@ pub struct Call {
     pub module: String,
     /// Name of the module's function.
     pub function: String,
-    /// Positional arguments. An object `{"type": T}` stands for the attribute T of the module. An object `{"case": N}`
-    /// stands for element N of a case (a tuple of arguments that the collector lists), namely of the case that agrees
-    /// with all other arguments.
+    /// Positional arguments. `{"type": T}` is replaced by the attribute T of the module. `{"case": N}` is replaced by
+    /// element N of a case, which is a tuple of arguments that the collector lists. The chosen case agrees with the
+    /// other arguments.
     pub args: Vec<Json>,
     /// Name of the module's function that lists the collector's cases. A case is a tuple of arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cases: Option<String>,
-    /// Preferred values of a case's elements, by element index. If several cases agree with the arguments, a case with
+    /// Preferred values in a case, by index in its tuple of arguments. If several cases agree with `args`, a case with
     /// these values is used.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prefer: BTreeMap<usize, Json>,
@@ -42,7 +42,7 @@ pub struct Call {
     /// process calls it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// The host's time for one call, as a multiple of the time for launching an empty kernel. `None` if the call is
+    /// The number of launches of an empty kernel that take the host as long as one call does. `None` if the call is
     /// timed as a CUDA graph.
     #[serde(skip)]
     pub launches: Option<u32>,
@@ -62,8 +62,8 @@ pub(crate) struct Calls<'a> {
 struct EvaluatedRunner<'a> {
     runner: &'a Runner,
     rows: Option<Vals<'a, bool>>,
-    /// The arguments of the call. The second element is the value of the argument's formula in every row; `None` for an
-    /// argument without a formula.
+    /// The arguments of the call, each with the values of its formula in all rows; `None` for an argument without a
+    /// formula.
     args: Vec<(&'a Argument, Option<Value<'a>>)>,
     env: Vec<(&'a str, Value<'a>)>,
     group: Vec<Value<'a>>,

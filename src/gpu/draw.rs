@@ -12,8 +12,8 @@ use crate::gpu::device::{Device, Point};
 use crate::gpu::points::MeasurablePoints;
 use crate::specs::{Noise, NoiseBand};
 
-/// The minimum number of groups from which rows are drawn. A group contains the rows that one call measures together.
-/// The number is small, because a call takes minutes.
+/// The minimum number of groups of rows to draw. A group contains the rows that one call measures together. Few groups
+/// are drawn, because a call takes minutes.
 const GROUPS: usize = 3;
 
 /// The settings of a random draw of points from a table.

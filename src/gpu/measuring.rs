@@ -41,16 +41,16 @@ pub(crate) struct MeasuringRun<'a> {
     /// The error with which the device failed; `None` while the device works. After this error, nothing more is
     /// measured.
     pub failed: Option<Error>,
-    /// The reasons why the table's latest points could not be measured. All of them are equal: a success or a different
-    /// reason clears the list.
+    /// The reasons of the table's latest failures, which are all equal. A success clears the list, and a failure for
+    /// another reason replaces it.
     pub failures: Vec<Reason>,
     /// Duration in seconds of the table's fastest measurement.
     pub fastest: f64,
 }
 
-/// Updates `failures`, the list of successive failures for the same reason, with a new answer. A success clears the
-/// list, and a failure for another reason replaces it. Once the list is so long that the table is given up, it stays as
-/// it is.
+/// Updates `failures`, the list of successive failures for the same reason, with the answer for another point. A
+/// success clears the list, and a failure for another reason replaces it. Nothing changes if the list is already so
+/// long that the table is given up.
 fn add_failure(failures: &mut Vec<Reason>, answer: &Result<Answer, Reason>) {
     if cause(failures).is_none() {
         failures.retain(|why| answer.as_ref().err() == Some(why));
@@ -98,15 +98,15 @@ impl MeasuringRun<'_> {
 /// are measured.
 const SLOW: f64 = 2.0;
 
-/// Returns true if the control point with this index is to be measured. `fastest` is the duration of the table's
-/// fastest call in seconds. If it is above [`SLOW`], the number of control points is limited to a quarter of `asked`,
-/// the table's number of drawn points, but at least 2.
+/// Returns true if the control point with this index is to be measured. If `fastest`, the duration of the table's
+/// fastest call in seconds, is at most [`SLOW`], all control points are measured. Otherwise, their number is limited to
+/// a quarter of `asked` (the table's number of drawn points), but at least 2.
 fn is_affordable(index: usize, asked: usize, fastest: f64) -> bool {
     index < (asked / 4).max(2) || fastest <= SLOW
 }
 
-/// The intended maximum duration in ms of one sample of a control point. The number of timed runs per sample is reduced
-/// to meet it, but not below 6.
+/// The intended maximum duration in ms of one sample of a control point. If a sample would take longer, fewer runs are
+/// timed for it, but at least 6.
 const CONTROL_MS: f64 = 100.0;
 
 /// The measured points of a table, not yet judged.

@@ -67,8 +67,8 @@ impl Methods {
     }
 }
 
-/// The selected rows of a table, with the recipes or calls that measure them. The table is a recorded table or a grid
-/// of planned points. In a recorded table, only rows that the loader serves are selected.
+/// The rows of a table that are selected for measurement, with their recipes or calls. The table is either a recorded
+/// table, of which only served rows are selected, or a grid of planned points.
 pub(crate) struct MeasurablePoints<'a> {
     path: &'a str,
     table: &'a Table,
@@ -89,8 +89,7 @@ struct EvaluatedRecipe<'a> {
     sizes: Vec<(&'a str, Vals<'a, f64>)>,
     copies: Vals<'a, f64>,
     runs: Vals<'a, f64>,
-    /// For each row: true if the recipe measures another kernel or launch than was recorded. `None` means that this is
-    /// true for all rows.
+    /// For each row: true if the recipe's field `proxy` applies to the row. `None` means that it applies to all rows.
     proxies: Option<Vals<'a, bool>>,
 }
 

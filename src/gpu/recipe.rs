@@ -24,15 +24,14 @@ pub(crate) struct Recipes {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Margins {
-    /// The 95th percentile of the absolute median log ratio between two measurements of the same whole table. If the
-    /// control points' times change by more than this log ratio during a run, the device has drifted.
+    /// The limit that the absolute median log ratio between two measurements of a whole table exceeds in only 5 % of
+    /// cases. If the times of the control points change by more than this during a run, the device has drifted.
     pub bias: f64,
     /// The contribution to `bias` of differences between GPUs of the same model, as a log ratio.
     pub card: f64,
     /// The maximum offset of a GPU, as a share: 0.03 is 3 %. On a GPU with a larger offset, no table is judged.
     pub card_most: f64,
-    /// The significance level of the test of the median log ratio: about the share of correct tables that fail this
-    /// test.
+    /// The significance level of the test of the median log ratio: about this share of correct tables fails the test.
     pub level: f64,
     /// Percentiles of the ratio between two times of one point, measured on two GPUs of the same model.
     pub elsewhere: RatioPercentiles,
@@ -45,17 +44,18 @@ pub struct Margins {
     pub confidence: f64,
     /// The share of points of a correct table that may be outside the noise of repeated measurements.
     pub tail_share: f64,
-    /// The significance level of the test of the number of points outside the noise. The table fails if the probability
-    /// that a correct table has as many such points is below this level.
+    /// The significance level of the test of the number of points outside the noise. The table fails if a correct table
+    /// has that many such points, or more, with a probability below this level.
     pub tail_level: f64,
     /// The minimum number of judged points that a verdict needs.
     pub least_points: usize,
     /// The maximum share of a table's rows in slices without a measured point. With a larger share, the table does not
     /// pass.
     pub unmeasured: f64,
-    /// Limits of a constant difference between measured and recorded times. A relative range is an interquartile range
-    /// divided by the absolute median. The relative range of the differences must be at most `constant[0]`, and at most
-    /// `constant[1]` times the relative range of the log ratios of measured to recorded time.
+    /// Limits at which the difference between measured and recorded times counts as constant. The relative range
+    /// (interquartile range divided by the absolute median) of the differences must meet both limits. It must be at
+    /// most `constant[0]`. It must also be at most `constant[1]` times the relative range of the log ratios of measured
+    /// to recorded time.
     pub constant: [f64; 2],
 }
 

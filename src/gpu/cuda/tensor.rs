@@ -15,9 +15,11 @@ use crate::gpu::work::{Dtype, Fill};
 /// so that the rows of a tensor differ.
 const DRAWN: usize = 4_194_301;
 
-/// The alignment of tensors in bytes. This and the next four constants are sizes of PyTorch's caching allocator, which
-/// [`Memory`] imitates. Tensors of up to [`SMALL`] bytes share blocks of [`SMALL_BLOCK`], and tensors below [`LARGE`]
-/// share blocks of [`MIDDLE_BLOCK`]. A larger tensor has its own block.
+/// The alignment of tensors in bytes.
+///
+/// Like the next four constants, this is a size of PyTorch's caching allocator, which [`Memory`] imitates. Tensors of
+/// up to [`SMALL`] bytes share blocks of [`SMALL_BLOCK`] bytes, and tensors below [`LARGE`] bytes share blocks of
+/// [`MIDDLE_BLOCK`] bytes. A larger tensor has its own block.
 const ALIGNED: usize = 512;
 const SMALL: usize = 1 << 20;
 const SMALL_BLOCK: usize = 2 << 20;

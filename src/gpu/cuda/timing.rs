@@ -23,7 +23,8 @@ const LONGEST_MS: f64 = 1000.0;
 /// The number of samples per point if the GPU must rest before each sample. A sample with a rest takes a quarter of a
 /// second.
 const RESTED_SAMPLES: u32 = 3;
-/// The maximum number of samples per point that are repeated because the GPU was still slow from earlier work.
+/// The maximum number of samples per point that are discarded and measured again, because earlier work still slowed the
+/// GPU down.
 const RETAKES: u32 = 3;
 
 /// The time for which a kernel is repeated while its power is read. It is as long as in the collectors.
@@ -31,8 +32,8 @@ const POWER_FOR: Duration = Duration::from_secs(1);
 const POWER_EVERY_MS: f64 = 100.0;
 
 /// Measures a matrix product, and also its power if `power` is true. Each memory in `places` holds a copy of the
-/// operands, and the samples use the copies in turn: the addresses of the operands change the time of a short product
-/// by up to 10 %.
+/// operands, and each sample uses the next copy. The copies are needed because the operands' addresses change the time
+/// of a short product by up to 10 %.
 pub(crate) fn measure<'a>(
     stream: &'a Arc<CudaStream>,
     places: &'a [Memory],

@@ -111,9 +111,9 @@ impl Measured {
         matches!(self.verdict(), PointVerdict::Within | PointVerdict::Beyond)
     }
 
-    /// Computes the median of the judged points' log ratios of measured to recorded time, with its standard deviation
-    /// and the limits for judging it. `among` is the standard deviation of this median between repeated measurements of
-    /// the table.
+    /// Computes the median log ratio of measured to recorded time over the judged points, with its standard deviation
+    /// and the limits for judging it. `among` is the standard deviation of a table's median log ratio over repeated
+    /// measurements of the whole table.
     pub(super) fn middle(points: &[impl Borrow<Self>], among: f64, limits: &Margins) -> Middle {
         let points = points.iter().map(Borrow::borrow);
         let judged: Vec<&Self> = points.filter(|point| point.is_judged()).collect();

@@ -13,15 +13,15 @@ pub(crate) struct Middle {
     pub error: f64,
     /// Limit for the absolute value of `bias`. A table with a larger bias fails.
     pub allowed: f64,
-    /// Upper confidence limit of the table's error, as an absolute log ratio: the sample rules out a larger error. NaN
-    /// without points.
+    /// The largest error of the table that the sample does not rule out, as an absolute log ratio (upper confidence
+    /// limit). NaN without points.
     pub excluded: f64,
 }
 
 impl Middle {
     /// Computes the median of the points' log ratios, with its standard deviation and the limits for judging it. The
-    /// standard deviation is computed from the interquartile range of the log ratios, or from `least` if `least` is
-    /// larger. `among` is the standard deviation of the median between repeated measurements of the table.
+    /// standard deviation follows from the interquartile range of the log ratios, which counts as at least `least`.
+    /// `among` is the standard deviation of a table's median log ratio over repeated measurements of the whole table.
     pub(crate) fn of(logs: &[f64], least: f64, among: f64, limits: &Margins) -> Self {
         let bias = median(logs);
         let error = match logs.len() {
@@ -44,8 +44,8 @@ impl Middle {
     }
 }
 
-/// Returns the standard deviation by which a table's median log ratio varies from one measurement of the table to the
-/// next.
+/// Returns the standard deviation of a table's median log ratio over repeated measurements of the whole table. The
+/// measurements may be on different GPUs of the same model.
 pub(crate) fn collections(limits: &Margins) -> f64 {
     limits.bias / normal_within(0.95)
 }

@@ -62,8 +62,8 @@ pub struct Verdict {
     pub interval: Option<Interval>,
     /// Limit for the absolute value of `bias`. A table with a larger bias fails.
     pub allowed: f64,
-    /// Upper confidence limit of the table's error, as an absolute log ratio: the sample rules out a larger error. NaN
-    /// without points.
+    /// The largest error of the table that the sample does not rule out, as an absolute log ratio (upper confidence
+    /// limit). NaN without points.
     pub excluded: f64,
     /// Number of judged points whose ratio of measured to recorded time is outside the noise of repeated measurements.
     pub beyond: usize,
@@ -84,12 +84,14 @@ pub struct Verdict {
 pub struct Near {
     /// Number of judged points within 2 % of the recorded time.
     pub points: usize,
-    /// The share of points expected to be within 2 % if the table is correct, given the noise of repeated measurements.
+    /// The expected share of points within 2 % of the recorded time if the table is correct. It follows from the noise
+    /// of repeated measurements.
     pub undisturbed: f64,
 }
 
-/// Judges a table by its measured points, after subtracting the GPU's offset. `controls` has the times in ms of each
-/// control point, one per pass. `trouble` has reasons why the measurements are unreliable.
+/// Judges a table by its measured points, after subtracting the GPU's offset from their log ratios. `controls` has one
+/// list per control point: the point's time in ms in each pass. `trouble` has reasons why the measurements are
+/// unreliable.
 pub(crate) fn judge(
     points: &mut [Measured],
     controls: &[Vec<f64>],

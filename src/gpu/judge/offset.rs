@@ -5,8 +5,8 @@ use super::words::{against_recorded, size};
 use crate::base::stats::{median, normal_within};
 use crate::gpu::recipe::Margins;
 
-/// The minimum number of control tables with a small bias for estimating the GPU's offset from these tables alone. With
-/// fewer of them, the offset is estimated from all control tables, of which there must be at least [`LEAST`].
+/// The number of control tables with a small bias that suffices to estimate the GPU's offset from them alone. If there
+/// are fewer, the offset is estimated from all control tables, of which there must be at least [`LEAST`].
 const LEAST_RIGHT: usize = 2;
 const LEAST: usize = 3;
 
@@ -52,8 +52,8 @@ impl Offset {
         })
     }
 
-    /// Returns the standard deviation of a table's median log ratio between repeated measurements of the table. If the
-    /// GPU's `offset` is known, the standard deviation is smaller.
+    /// Returns the standard deviation of a table's median log ratio over repeated measurements of the whole table. The
+    /// standard deviation is smaller if the GPU's `offset` is known.
     pub(crate) fn collections(offset: Option<&Self>, limits: &Margins) -> f64 {
         offset.map_or(collections(limits), |offset| offset.error.hypot(own(limits)))
     }
@@ -71,8 +71,8 @@ impl Offset {
     }
 }
 
-/// Returns the standard deviation of a table's median log ratio between repeated measurements of the table on the same
-/// GPU.
+/// Returns the standard deviation of a table's median log ratio over repeated measurements of the whole table on the
+/// same GPU.
 fn own(limits: &Margins) -> f64 {
     let card = limits.card / normal_within(0.95);
     (collections(limits).powi(2) - card.powi(2)).max(0.0).sqrt()

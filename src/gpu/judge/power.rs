@@ -12,8 +12,8 @@ use crate::specs::NoiseBand;
 /// table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Power {
-    /// The smallest error of a table, as a log ratio, with which 9 of 10 samples fail; `None` if there are too few
-    /// points.
+    /// The smallest error of a table, as a log ratio, that makes 9 of 10 samples of the table fail; `None` if there are
+    /// too few points.
     pub detects: Option<f64>,
     /// The share of samples of a correct table that fail.
     pub false_alarm: f64,
@@ -22,13 +22,13 @@ pub struct Power {
 /// The share of simulated samples that must fail for a bias to count as detected.
 const FOUND: f64 = 0.9;
 
-/// The maximum number of samples to simulate. If a sample has many points, fewer samples are simulated, so that all of
-/// them together have about [`DRAWN`] points.
+/// The maximum number of samples to simulate. Fewer are simulated if all samples together would have more than
+/// [`DRAWN`] points.
 const DRAWS: usize = 2000;
 const DRAWN: usize = 1_000_000;
 
-/// Returns points of the cumulative distribution of repeated measurements. Each point consists of an absolute log ratio
-/// and the share of repeated measurements that do not exceed it.
+/// Returns four points (x, y) of the distribution of repeated measurements: in the share y of them, the absolute log
+/// ratio is at most x.
 fn known(band: &NoiseBand) -> [(f64, f64); 4] {
     [(0.0, 0.0), (band.p50.ln(), 0.5), (band.p95.ln(), 0.95), (band.p99.ln(), 0.99)]
 }
@@ -58,7 +58,7 @@ fn widened(band: &NoiseBand, by: &RatioPercentiles) -> NoiseBand {
 }
 
 /// Simulates samples to find their statistical power. `bands` has the noise band of each point. `among` is the standard
-/// deviation by which a table's median log ratio varies from one measurement of the table to the next.
+/// deviation of a table's median log ratio over repeated measurements of the whole table.
 pub(crate) fn power(bands: &[&NoiseBand], among: f64, limits: &Margins) -> Power {
     let count = bands.len();
     if count < limits.least_points {
@@ -95,8 +95,8 @@ fn drawn(band: &NoiseBand, random: &mut Random) -> f64 {
     if random.below(2) == 0 { beside } else { -beside }
 }
 
-/// Returns the expected interquartile range of the points' log ratios, as follows from their noise bands. Returns 0
-/// without points.
+/// Returns the interquartile range of the points' log ratios that is expected from the points' noise bands; 0 without
+/// points.
 pub(crate) fn expected_middle_half(bands: &[&NoiseBand], limits: &Margins) -> f64 {
     let bands: Vec<NoiseBand> = bands.iter().map(|b| widened(b, &limits.elsewhere)).collect();
     let share = |limit: f64| bands.iter().map(|b| within(b, limit)).sum::<f64>();

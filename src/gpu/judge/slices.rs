@@ -24,8 +24,8 @@ pub struct SliceVerdict {
     pub differs: bool,
 }
 
-/// Judges each slice that has enough points. Returns nothing if all points are in one slice. With more slices, each
-/// slice's limit is wider, so that false alarms do not become more frequent.
+/// Judges each slice that has enough points. Returns nothing if all points are in one slice. The more slices there are,
+/// the wider is the limit for each, so that false alarms do not become more frequent.
 pub(super) fn slices(judged: &[&Measured], among: f64, limits: &Margins) -> Vec<SliceVerdict> {
     let mut slices: BTreeMap<&str, Vec<&Measured>> = BTreeMap::new();
     for point in judged {

@@ -32,7 +32,7 @@ pub(crate) enum ProcessError {
     /// The answer is not a measurement.
     #[error("answered with a line that is not a measurement: {0}")]
     Measurement(#[source] serde_json::Error),
-    /// The answer has the number `got` of another request; the answer to request `asked` was expected.
+    /// The answer is to the request with the identifier `got`, but the answer to the request `asked` was expected.
     #[error("answered request {got} instead of request {asked}")]
     OtherRequest { got: u64, asked: u64 },
     /// The samples in the answer are not positive numbers.

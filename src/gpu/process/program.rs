@@ -45,9 +45,9 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// Prepares the program that measures with the collectors in `folder`. This is the user's `command` if it is given,
-    /// otherwise the built-in runner. `judged` is a folder in the judged repository. From this repository, the built-in
-    /// runner imports only Python modules in `folder`.
+    /// Prepares the program that measures with the collectors in `folder`: the user's `command` if it is given,
+    /// otherwise the built-in runner. `judged` is a folder in the judged repository. The built-in runner imports no
+    /// Python modules from that repository, except those in `folder`.
     ///
     /// # Errors
     ///

@@ -39,8 +39,8 @@ impl StandardError {
         lines.try_iter().flatten().for_each(|line| self.hear(&line, tell));
     }
 
-    /// Reads the remaining lines of a runner that has ended. Returns a text that quotes the last line and is appended
-    /// to an error message. The text is empty if there is no line.
+    /// Reads the remaining lines of a runner that has ended. Returns a text that quotes the last line, for the end of
+    /// an error message; empty without any line.
     pub(crate) fn last(&mut self, lines: &Receiver<io::Result<String>>, tell: fn(&str)) -> String {
         // A process that the runner started may keep its standard error open.
         while let Ok(line) = lines.recv_timeout(Duration::from_millis(300)) {

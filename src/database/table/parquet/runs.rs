@@ -36,11 +36,11 @@ pub(super) enum ValueRun<'a> {
     Packed { bits: &'a [u8], count: usize },
 }
 
-/// Walks the runs of `total` values of `width` bits each, and returns the bytes after them. `None` if the runs contain
-/// fewer values or `each` refuses one.
+/// Passes each run of `total` values of `width` bits to `each`, and returns the bytes after the last run. `None` if the
+/// bytes contain fewer values, or if `each` returns `None`.
 ///
-/// Parquet's `RLE` encoding: each run starts with a varint whose lowest bit is the kind of the run. The other bits are
-/// the number of repetitions of one value, or the number of packed values divided by 8.
+/// The runs have Parquet's `RLE` encoding: a run starts with a varint, whose lowest bit is the kind of the run. The
+/// other bits are the number of repetitions of one value, or the number of packed values divided by 8.
 pub(super) fn runs<'a>(
     mut bytes: &'a [u8],
     width: usize,

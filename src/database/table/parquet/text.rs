@@ -78,9 +78,8 @@ impl DistinctNames {
         Ok(())
     }
 
-    /// Returns true if the texts of a dictionary are in order of first occurrence, as most writers store them; the
-    /// dictionary indices can then be used as codes. Adds the texts to the distinct texts, up to the first text that is
-    /// out of order.
+    /// Returns true if a dictionary's indices can be used as the column's codes, because both number the texts in order
+    /// of first occurrence. Also adds texts of the dictionary to the distinct texts, until one is out of order.
     fn is_numbered_alike(&mut self, texts: &Utf8ViewArray, indices: &[u32]) -> ColumnResult<bool> {
         let Some(met) = met_in_order(indices).filter(|met| *met as usize <= texts.len()) else {
             return Ok(false);

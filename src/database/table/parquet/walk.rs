@@ -7,8 +7,8 @@ use super::runs::take;
 use super::{Chunk, ColumnError, ColumnResult};
 use crate::database::limits::LONGEST_TEXT;
 
-/// The maximum size in bytes of all texts in a page's header. A header contains the smallest and the largest text of
-/// the page, each in two fields.
+/// The limit in bytes for the texts in one page header: the page's smallest and largest text, each in two fields, and
+/// 4096 bytes more.
 const LONGEST_HEADER: usize = 4 * LONGEST_TEXT + 4096;
 
 /// A page of a column chunk in the file.
@@ -29,7 +29,7 @@ impl RawPage<'_> {
     }
 }
 
-/// An iterator over the pages of a chunk, which must fill the chunk.
+/// An iterator over the pages of a column chunk. Yields an error if the chunk does not consist of whole pages.
 pub(super) struct PageWalk<'a> {
     rest: &'a [u8],
     /// The position in the file of `rest`, the bytes that were not read yet.
