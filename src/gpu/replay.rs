@@ -27,7 +27,7 @@ pub struct LoggedTable {
     path: String,
     /// Errors and warnings that the runner wrote while the table was measured.
     pub complaints: Complaints,
-    /// Number of rows in each slice, over all rows from which the points were drawn; empty in older logs.
+    /// Number of rows in each slice, before a sample of the rows was drawn as points to measure. Empty in older logs.
     #[serde(default)]
     pub slices: BTreeMap<String, usize>,
 }
@@ -170,7 +170,7 @@ impl Replay {
     }
 }
 
-/// Returns the times of each control point in ms, one time per pass.
+/// Returns, for each control point, the times of its repeated measurements in ms.
 pub(crate) fn controls(replies: &[&Replied]) -> Vec<Vec<f64>> {
     let mut passes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for reply in replies.iter().filter(|reply| reply.control) {
@@ -185,7 +185,8 @@ impl Device for Replay {
         &self.about
     }
 
-    /// Always returns false. Each reply in the log states whether another kernel was measured.
+    /// Always returns false, because each reply in the log itself states if it measured another kernel than the
+    /// recorded one.
     fn is_proxy_for(&self, _: &Work) -> bool {
         false
     }

@@ -34,7 +34,7 @@ pub struct RerunList {
     pub operations: Vec<RerunOperation>,
 }
 
-/// The points of one table that are to be measured again.
+/// The points to measure again in one table.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunOperation {
@@ -57,15 +57,15 @@ pub struct RerunOperation {
     /// Shell commands that measure the points with a collector. Empty if no collector for the table is known.
     #[serde(default)]
     pub collect: Vec<String>,
-    /// The whole sweep of the table, which the commands measure if they cannot select single points. Absent if they
-    /// can.
+    /// Size and duration of the table's whole sweep. Present only if the commands cannot select single points and
+    /// therefore measure the whole sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<RerunSweep>,
     /// The points to measure again.
     pub points: Vec<RerunPoint>,
 }
 
-/// The whole sweep of a table. It is measured if the collector cannot select single points.
+/// The size of a table's whole sweep, and the expected duration of measuring it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunSweep {

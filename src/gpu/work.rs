@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A measurement for a device to run, as a recipe describes it for one row.
+/// The measurement of one row for a device to run: the operation, its sizes and the method of timing.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Work {
     /// The operation to run.
@@ -31,7 +31,8 @@ pub struct Work {
     /// Number of timed runs of the unit for one sample. The unit consists of `copies` calls. The sample is the mean
     /// time of a run.
     pub runs: u32,
-    /// The reason why the built-in kernel measures something else than was recorded; absent if it measures the same.
+    /// The reason why this measurement differs from the recorded one, such as another kernel. Absent if it does not
+    /// differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
 }

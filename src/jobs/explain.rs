@@ -155,9 +155,8 @@ fn files(example: &ExampleTree) -> String {
     indent(&out, "  ")
 }
 
-/// Renders each file: a line with its path, then the file's first `most` lines. `when`, such as `before: `, is written
-/// before the path. Lines for which `is_marked` returns true begin with an arrow. They are also shown after the first
-/// `most` lines.
+/// Renders each file: a line with `when` (such as `before: `) and the file's path, then the file's first `most` lines,
+/// then those later lines for which `is_marked` returns true. Marked lines begin with an arrow.
 fn contents(
     files: &BTreeMap<String, String>,
     when: &str,

@@ -81,14 +81,14 @@ pub(crate) struct LoadedRows<'a> {
     pub(crate) keys: Keys<'a>,
     /// The latency that a lookup returns for each row, in ms; NaN if the table has no latency.
     pub(crate) latency: Vec<f64>,
-    /// For each row that the loader reads, the hash of the row's key, and the row's index. Rows with the same key are
-    /// neighbours. `None` if the table has no key.
+    /// One pair for each row that the loader reads: the hash of the row's key, and the row's index. Pairs with the same
+    /// key follow each other. `None` if the table has no key.
     by_key: Option<Vec<(u64, u32)>>,
     serves: Serves,
 }
 
 impl<'a> LoadedRows<'a> {
-    /// Evaluates the formulas of a table's spec.
+    /// Computes the key and the latency of each row by the formulas of the table's spec.
     ///
     /// # Errors
     ///

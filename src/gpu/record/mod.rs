@@ -32,8 +32,8 @@ pub struct Log {
     tree: TreeFiles,
     table: PathBuf,
     file: File,
-    /// The description of the current run until it is written to the log, just before the run's first point; then
-    /// `None`.
+    /// The description of the current run, which is written to the log just before the run's first point. `None`
+    /// afterwards.
     unwritten: Option<Session>,
     sessions: Vec<Session>,
     /// The latest log entry of each point, by the point's key as JSON text.
@@ -105,7 +105,7 @@ impl Log {
         self.points.get(&name(key)).is_some_and(|p| p.answer.is_some())
     }
 
-    /// Adds a point to the log.
+    /// Adds a measured point to the log: its key and the device's answer, or the reason why there is no answer.
     ///
     /// # Errors
     ///

@@ -81,8 +81,8 @@ fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
     }
 }
 
-/// Returns the median and the 95th percentile, over the points, of a point's slowest sample divided by its fastest
-/// sample. There must be at least one point.
+/// For each point, divides the slowest sample by the fastest sample. Returns the median and the 95th percentile of
+/// these ratios. There must be at least one point.
 pub(crate) fn spread<'a>(answers: impl Iterator<Item = &'a Answer>) -> (f64, f64) {
     let ratio = |a: &Answer| {
         let (low, high) = crate::gpu::judge::extremes(&a.samples_ms);

@@ -164,9 +164,9 @@ fn filter(text: &str) -> Result<Expr> {
     })
 }
 
-/// Returns the table that the options select. Of each backend's versions, takes the newest one that the options name.
-/// If they name none, takes the version that queries read. Of several backends, takes the one with the largest table
-/// file.
+/// Returns the table that the options select. If the options name no version, takes the version that queries read. If
+/// they name several versions, takes the newest one. If several backends have the table, takes the one with the largest
+/// table file.
 ///
 /// # Errors
 ///

@@ -112,11 +112,10 @@ struct StepView<'a> {
     power_before: Option<f64>,
     /// Share of `after_ms` that comes from operations with measured energy; null if `after_ms` is null.
     power_after: Option<f64>,
-    /// The error of the step's prediction after the change. If only the prediction before the change failed, this is
-    /// its error. Null if neither failed.
+    /// The error message if the planner failed to predict the step before or after the change. If both predictions
+    /// failed, this is the message for the time after the change. Null if no prediction failed.
     error: Option<String>,
-    /// The error of the step's prediction before the change, if the predictions before and after the change both
-    /// failed; otherwise absent.
+    /// The error message for the time before the change, if both predictions failed; otherwise absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_before: Option<String>,
     /// Operations whose time changed or now comes from another source, largest change first.

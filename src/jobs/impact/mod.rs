@@ -91,8 +91,8 @@ pub(crate) struct PreparedPlanner {
 }
 
 impl PreparedPlanner {
-    /// Finds the planner, and reads which cases and operations to predict. The inner error is the reason why there is
-    /// no planner, such as a missing package.
+    /// Finds the planner, and reads which models, steps and operations to predict. The inner error is the reason why
+    /// there is no planner, such as a missing package.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl PreparedPlanner {
     ///
     /// # Errors
     ///
-    /// If the state cannot be written to the temporary folder, or a pattern matches nothing.
+    /// If the database cannot be written to the temporary folder, or if a pattern in `selection` matches nothing.
     pub(crate) fn state(
         &self,
         state: State<'_>,
@@ -166,8 +166,8 @@ impl PreparedPlanner {
 ///
 /// # Errors
 ///
-/// Returns an error if there is no planner, no database, or a commit or name is unknown. Steps without an answer are
-/// part of the result.
+/// Returns an error if there is no planner or no database, or if a commit or name is unknown. A step that the planner
+/// cannot predict is not an error: the result contains the planner's message.
 pub fn run(options: &ImpactOptions, progress: &dyn Progress) -> Result<Impact> {
     let (rules, head) = (options.rules.as_deref(), options.head.as_deref());
     match &options.base {

@@ -81,16 +81,16 @@ pub(super) fn quant(case: &ImpactCase) -> String {
     format!("{}, cache {}, {attention}", name(&q.gemm), name(&q.kvcache))
 }
 
-/// Of all steps whose time changed for the same cause, the step that changed most. `steps` is the number of all steps
-/// with this cause.
+/// The step whose predicted time changed most, among all steps that changed for one cause. The field `steps` counts all
+/// of these steps.
 pub(super) struct MostChangedStep<'a> {
     pub case: &'a ImpactCase,
     pub point: &'a PointImpact,
     pub steps: usize,
 }
 
-/// Returns the most changed step for each cause of changed step times. If several operations of a step changed, the
-/// cause is that of the operation with the largest change.
+/// Groups the steps with a changed time by cause, and returns the most changed step of each group. The cause of a step
+/// is the cause of its most changed operation.
 pub(super) fn movers(impact: &Impact) -> Vec<MostChangedStep<'_>> {
     let mut causes: BTreeMap<(&[String], &str), MostChangedStep<'_>> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, point)| point.effect() == StepEffect::Moved) {

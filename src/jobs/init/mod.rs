@@ -35,8 +35,8 @@ const BASELINE: &str = ".perfdb-gate/baseline.json";
 /// The placeholder in the templates for the repository of perfdb-gate.
 const ACTION: &str = "OWNER/perfdb-gate";
 const COMMIT: &str = "0000000000000000000000000000000000000000";
-/// The branch of perfdb-gate that the workflows use if no commit or version is given and this program is not from a
-/// release.
+/// The branch of perfdb-gate that the workflows use by default if this program is not a release. A release uses its own
+/// tag.
 const BRANCH: &str = "main";
 /// Texts in the templates that need git-LFS. `fitted` removes these texts unless the repository uses git-LFS.
 const LFS: [&str; 2] = ["      - run: git lfs fetch --all\n", ", lfs: true"];

@@ -16,9 +16,8 @@ const ORIGIN: [&str; 3] = ["framework", "version", "device"];
 /// decreases are noise.
 const FALL: f64 = 0.05;
 
-/// The maximum share of a sweep column's pairs of neighbouring points in which latency falls. With a larger share, the
-/// column does not count as a sweep column. In the noisiest long sweep (column `m` of table `gemm_perf`), the share is
-/// 12.2 %.
+/// A column counts as a sweep column only if latency falls in at most this share of the pairs of neighbouring points in
+/// its series.
 const FALLING: f64 = 0.15;
 
 /// A column counts as a sweep column only if the median growth of its series is at least this value. The growth of a
@@ -29,8 +28,8 @@ const GROWS: f64 = 1.2;
 /// total.
 const PAIRS: usize = 10;
 
-/// Tolerance of the test whether the column `latency` is the sum of a table's columns in µs. The ratio of latency to
-/// this sum, in the median over the rows, may differ from 1 by at most this value.
+/// Tolerance of the test whether the column `latency` is the sum of the columns in µs. Each row's latency is divided by
+/// the row's sum. The median of these ratios may differ from 1 by at most this value.
 const SAME: f64 = 0.02;
 
 /// The properties of a table, learned from its files so far.
@@ -39,13 +38,12 @@ pub(crate) struct LearnedTable<'a> {
     pub family: String,
     pub files: usize,
     pub rows: usize,
-    /// Number of rows that repeat the key of an earlier row in the same file, summed over all files. A file's keys
-    /// consist of the key parts that were learned from this file and the files before it.
+    /// Number of rows that repeat the key of an earlier row in the same file, summed over all files.
     pub repeated: usize,
     /// The columns, in the order of first occurrence.
     pub columns: Vec<LearnedColumn>,
-    /// True if the table's family has other tables with specs, and all these specs state that the loader never takes
-    /// missing keys from other files.
+    /// True if all other tables of the family with a spec have this in common: the loader never fills their missing
+    /// keys from other files. False if there are no such tables.
     pub peers_never_fill: bool,
     /// Names of all key parts in the specs of known tables.
     known_parts: BTreeSet<String>,
@@ -64,13 +62,13 @@ pub(crate) struct LearnedColumn {
     pub varies: bool,
     /// The column's value if all rows of all files have the same value; otherwise `None`.
     pub constant: Option<String>,
-    /// True if values occur repeatedly: some file has at least twice as many rows as distinct values, or at most three
-    /// rows. If false, the column probably contains ids.
+    /// True if, in at least one file, the column has at most half as many distinct values as rows. Also true if a file
+    /// has at most three rows. If false, the column probably contains ids.
     pub repeats: bool,
     /// True if a measured column is zero in some row.
     pub zero: bool,
-    /// True if this is the latency column and its values are in µs. The unit is recognised because the latency equals
-    /// the sum of the columns in µs.
+    /// True if this is the column `latency` and its values equal the sum of the columns in µs, so that they are in µs,
+    /// too.
     pub in_us: bool,
     /// Number of pairs of neighbouring points, summed over all series along this column.
     pub pairs: usize,
@@ -186,8 +184,8 @@ impl<'a> LearnedTable<'a> {
             .map_err(|why| Error::caused(file.entry.path.as_str(), "please report it", why))
     }
 
-    /// Returns the names of the latency columns, each with a flag: true for µs, false for ms. If the table has a column
-    /// with the total latency, the columns with its parts are left out.
+    /// Returns the names of the latency columns, each with a flag: true for µs, false for ms. If a column contains the
+    /// total latency, columns that contain a part of the latency are left out.
     pub(crate) fn latencies(&self) -> Vec<(&str, bool)> {
         let times = |c: &'_ LearnedColumn| match c.unit() {
             Some(Unit::Ms) => Some(false),
@@ -242,8 +240,8 @@ impl<'a> LearnedTable<'a> {
         learned.in_us |= !ratios.is_empty() && (median(&ratios) - 1.0).abs() <= SAME;
     }
 
-    /// Counts the rows of a file that repeat the key of an earlier row. Also records, for each numeric key part, how
-    /// latency grows along the series of this part.
+    /// Counts the rows of a file that repeat the key of an earlier row. Also records how latency grows along each
+    /// numeric key part.
     fn series(&mut self, file: &TableFile, table: &Table) -> Result<(), ExprError> {
         let latency = self.latencies().first().and_then(|(name, _)| table.column(name));
         let Some(latency) = latency else { return Ok(()) };

@@ -204,9 +204,9 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// Returns the rows to measure, in the order of measurement. If the plan draws a sample, it names columns, and rows
-    /// with equal values in these columns form a group. One row of each group comes first, then a second row of each
-    /// group, so that an interrupted run covers all groups evenly.
+    /// Returns the rows to measure, in the order of measurement. If the plan draws a sample, the rows are grouped by
+    /// the columns that the plan names. Then one row of each group comes first, a second row of each group follows, and
+    /// so on. An interrupted run thus covers all groups evenly.
     fn drawn(&self, rows: Vec<usize>) -> Vec<usize> {
         let Some(draw) = self.draw else { return rows };
         let mut random = Random::new(draw.seed);

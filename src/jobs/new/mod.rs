@@ -67,9 +67,8 @@ pub fn run(options: &NewOptions) -> Result<NewTable> {
     Ok(NewTable { files, header: None, report: Some(report), doubt: rows.doubt, written, options })
 }
 
-/// Validates the new files together with the database, so that the new table is compared with existing tables. Judges
-/// all tables of the new table's version, or all tables of its system if the system is new. If the version's folder
-/// contains files already, judges only the new table.
+/// Validates the new files as if they were part of the database, so that the new table is compared with existing
+/// tables. Judges only what is new: the system, the version or, in an existing version, the table.
 fn validated(place: &NewPlace, options: &NewOptions, files: &[NewFile]) -> Result<Report> {
     let failed = |e: std::io::Error| Error::caused("cannot create a temporary folder", "", e);
     let folder = tempfile::tempdir().map_err(failed)?;

@@ -17,8 +17,7 @@ use crate::jobs::rows::{self, LoadedRows};
 use crate::specs::system::System;
 use crate::specs::{IDENTITY, Specs, TableSpec};
 
-/// The expected range of the fastest latency of a table, in ms. In the public database, 0.3 % of the 1,816 slices have
-/// a first percentile of latency below this range, and no slice has one above it.
+/// The expected range of a table's smallest latency, in ms. Outside this range, the latencies are probably not in ms.
 const FASTEST_MS: RangeInclusive<f64> = 0.001..=3.0;
 
 /// The rows of a CSV file as a new table.

@@ -83,8 +83,8 @@ impl Collectors {
         Ok(all)
     }
 
-    /// Returns the time to measure a point of a table, in seconds; `None` without a latency. If `power` is true,
-    /// power is measured, too.
+    /// Estimates the time to measure a point of a table, in seconds. Returns `None` if the point's latency is unknown.
+    /// If `power` is true, the time to measure power is included.
     pub(crate) fn seconds(&self, table: &str, latency_ms: Option<f64>, power: bool) -> Option<f64> {
         let default = self.default;
         let own =

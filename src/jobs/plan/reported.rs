@@ -88,8 +88,8 @@ pub(crate) fn read(path: &Path, only: &[String]) -> Result<Vec<ReportedRow>> {
     Ok(found.chain(report.measurements.into_iter().filter_map(of_measurement)).collect())
 }
 
-/// Returns the rows that a finding names in its examples and in its list of row numbers. Leaves out examples that are
-/// rows of other tables, as in findings on missing rows.
+/// Returns the rows of a finding's own table that the finding names, either as examples or by row number. Examples from
+/// other tables are left out; a finding on missing rows has such examples.
 fn of_finding(finding: &ReportFinding) -> Vec<ReportedRow> {
     if finding.table.is_none() {
         return Vec::new();

@@ -19,8 +19,8 @@ use crate::specs::Specs;
 pub(crate) struct PlannedRow {
     /// The system, backend and version for which the row should be measured.
     pub place: Place,
-    /// The file that contains the row. If the table to measure lacks the row's key, this is the file of the same table
-    /// on another system.
+    /// The table file that contains the row. It belongs to another system than `place` if the row is missing in the
+    /// table of `place`.
     pub file: TableFile,
     /// Index of the row in `file`, from 0.
     pub row: usize,
@@ -55,8 +55,8 @@ struct Target {
     points: Vec<RerunPoint>,
     /// Path of the table; `None` if all rows come from other tables.
     path: Option<String>,
-    /// The number of points in the whole table, and the time to measure all of them. If the planned rows come from
-    /// several tables, the table with the most points is counted.
+    /// The number of points in the whole table, and the time to measure all of them. If the rows come from several
+    /// files, these are the numbers of the file with the most points.
     sweep: Option<RerunSweep>,
 }
 

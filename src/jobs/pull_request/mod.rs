@@ -108,8 +108,8 @@ impl PullRequest {
     }
 }
 
-/// Judges a head against its base. The judged tables are: tables that changed, tables whose sidecar or system changed,
-/// and tables about which the base and the head state different facts.
+/// Judges a head against its base. Judges only tables that changed, and tables whose sidecar, system or other facts
+/// changed.
 pub(crate) fn judge_change<'a>(
     (base, head): (State<'a>, State<'a>),
     files: &[FileDiff],

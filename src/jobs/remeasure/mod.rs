@@ -97,8 +97,8 @@ pub fn judge_again(options: &RemeasureOptions, replay: &Replay) -> Result<Report
     Ok(job.report(&taken, replay, &[]))
 }
 
-/// Returns one sentence for each rule file in the database that is ignored because only the caller may supply such
-/// files.
+/// Returns one sentence for each rule file of the database that is ignored, because only the option `--rules` may
+/// supply such a file.
 fn declined(settings: &Settings) -> impl Iterator<Item = String> {
     settings.declined.iter().map(|file| {
         format!(
@@ -226,8 +226,8 @@ impl Remeasurement<'_> {
         Ok(controls.filter(|control| control.is_judged).take(missing).collect())
     }
 
-    /// Judges the measured tables, except control tables. For each table, the general speed difference of this GPU is
-    /// estimated from all other measured tables.
+    /// Judges the measured tables, except control tables. For each judged table, all other measured tables show how
+    /// much faster or slower this GPU is in general than the GPU of the recorded times.
     fn judged(&self, taken: &[MeasuredTable], about: &About) -> Vec<Sample> {
         let limits = &self.methods.recipes.judge;
         let middles: Vec<Option<Middle>> = taken.iter().map(|t| t.as_control(limits)).collect();

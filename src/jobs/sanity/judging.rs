@@ -19,7 +19,7 @@ use crate::findings::{Finding, Repaired};
 use crate::jobs::pull_request::{Root, judge_change};
 use crate::report::AbsentFiles;
 
-/// The hint for a rule whose formula fails.
+/// The hint of an error message about a formula that fails.
 const IN_TABLES: &str = "the formula is in rules/tables; `perfdb-gate explain` lists the rules";
 
 /// The settings and rules of a run.
@@ -29,7 +29,7 @@ pub(super) struct JudgingContext<'a> {
     pub rules: &'a [Arc<Rule>],
     /// The start of the run.
     pub start: Instant,
-    /// True if the report includes an audit: the contents of each changed table before and after.
+    /// True if the report includes an audit: the contents of each changed table in the base and in the head.
     pub audits: bool,
 }
 
@@ -117,8 +117,9 @@ impl JudgedChange {
     }
 }
 
-/// Returns the rows of the base with an impossible key or latency that the head no longer has. The map's keys are the
-/// paths of the tables. Removing such a row does not count as a loss of data.
+/// Returns the impossible rows of the base that the head corrects or removes, as row numbers by the table's path. A row
+/// is impossible if its key or latency cannot be right, such as a latency of zero. Its removal does not count as a loss
+/// of data.
 fn impossible_rows<'f>(
     rules: &[Arc<Rule>],
     repaired: &'f [Repaired],

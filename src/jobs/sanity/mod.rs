@@ -52,11 +52,10 @@ pub struct SanityOptions {
     /// The maximum number of charts.
     #[arg(skip)]
     pub most_charts: usize,
-    /// True if the report contains the stages: groups of rules with a status. One stage says whether queries can read
-    /// the changed rows.
+    /// True if the report contains the stages. A stage is a group of rules with one status, such as passed or failed.
     #[arg(skip)]
     pub stages: bool,
-    /// True if the report includes an audit: the contents of each changed table before and after.
+    /// True if the report includes an audit: the contents of each changed table in the base and in the head.
     #[arg(skip)]
     pub audit: bool,
 }

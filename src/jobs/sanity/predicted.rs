@@ -14,11 +14,11 @@ use crate::jobs::pull_request::PullRequest;
 use crate::planner::{Impact, TableWeights};
 use crate::report::Predictions;
 
-/// The planner's answers about a pull request.
+/// The step times that the planner predicts before and after a pull request, with the findings on them.
 #[derive(Default)]
 pub(super) struct PullRequestPredictions {
     impact: Option<Impact>,
-    /// The findings about the planner's answers.
+    /// The findings on the predictions, for example on a step that the planner can no longer predict.
     findings: Vec<Finding>,
     /// The section of the report about predictions; `None` if no file that the planner reads has changed, or if no
     /// rule needs predictions.
@@ -26,7 +26,8 @@ pub(super) struct PullRequestPredictions {
 }
 
 impl PullRequestPredictions {
-    /// Asks the planner about the main root. The planner reads no other root.
+    /// Asks the planner for step times before and after the change. The planner reads only the main root folder of the
+    /// database.
     ///
     /// # Errors
     ///
@@ -57,8 +58,8 @@ impl PullRequestPredictions {
         Ok(Self { section: Some(section(&impact)), findings, impact: Some(impact) })
     }
 
-    /// Adds the findings on predictions to `sink`. Every finding on a table then also states how the table changes
-    /// predicted step times.
+    /// Adds the findings on predictions to `sink`. Also extends all findings on tables in `sink`: each then states how
+    /// much its table changes the predicted step times.
     pub(crate) fn enter(&mut self, sink: &mut Sink) {
         sink.extend(std::mem::take(&mut self.findings));
         if let Some(impact) = &self.impact {

@@ -14,8 +14,8 @@ use crate::jobs::pull_request::Root;
 use crate::report::below_data;
 use crate::report::stages::{ChangedReach, StageInput, StageSpecs};
 
-/// Returns the data for the report on stages, which are groups of rules. The data state the rules of each stage, and
-/// which changed rows queries can read.
+/// Collects the data for a report by stages: the rules of each stage, and the changed rows that queries can read. A
+/// stage is a group of rules.
 ///
 /// # Errors
 ///
@@ -39,8 +39,8 @@ pub(super) fn input(
     Ok(StageInput { specs, reach })
 }
 
-/// Determines which rows of the changed tables queries can read. All tables are examined if no table changed, but a
-/// file that can affect every table did, such as a sidecar or a system's YAML.
+/// Determines which changed tables queries can read, and counts the served keys. If no table changed, but a sidecar or
+/// a system's YAML did, examines all tables.
 fn changed(head: State<'_>, diff: &Diff) -> ChangedReach {
     let decides = |f: &FileDiff| matches!(f.role, Role::System | Role::Facts | Role::Sidecar);
     let mut reach = ChangedReach::default();

@@ -94,7 +94,7 @@ pub struct TablePlan {
     pub rows: usize,
     /// Rows to remove, in file order.
     pub dropped: Vec<RemovedRow>,
-    /// Number of removed rows that equal the remaining copy in every cell.
+    /// Number of removed rows whose cells all equal those of the copy that stays.
     pub equal: usize,
     /// Number of measurements whose copies differ by more than rerun noise. Such copies are removed only if
     /// [`Policy::disagreeing`] is true.
@@ -188,9 +188,9 @@ pub(super) fn plan(
 }
 
 impl TablePlan {
-    /// Marks the copies of one measurement (`rows`) for removal, except the copy that the policy keeps. Disagreeing
-    /// copies stay unless the policy removes them. `noise` takes a latency in ms and returns the ratio that repeated
-    /// measurements usually do not exceed.
+    /// Marks the copies of one measurement (`rows`) for removal, except the copy that the policy keeps. If the copies
+    /// differ by more than rerun noise, all of them stay, unless the policy removes disagreeing copies. For a latency
+    /// in ms, `noise` returns the largest usual ratio of two repeated measurements.
     fn drop_copies(
         &mut self,
         table: &Table,
@@ -227,7 +227,7 @@ impl TablePlan {
     }
 
     /// Records the keys for which the loader serves another latency after the removal. Also counts the keys that still
-    /// have several rows. `others` are the columns in which the rows of a key can differ.
+    /// have several rows, and records in which of the columns `others` these rows differ.
     fn serve(
         &mut self,
         competing: &[KeyRows],

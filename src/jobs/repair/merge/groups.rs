@@ -15,7 +15,7 @@ pub(super) enum MergeEffect {
     Replaced,
     /// The run's row is added, because the table does not have the measurement yet.
     Added,
-    /// The table's row stays, because the policy selects it or because the run's row is equal.
+    /// The table's row stays, because the policy selects it or because the run's row has the same cells.
     Kept,
 }
 

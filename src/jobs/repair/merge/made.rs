@@ -47,12 +47,11 @@ pub(super) struct MergedRow {
 }
 
 impl MergedTable {
-    /// Makes the new table, and checks that no row outside the merge changes.
+    /// Makes the new table. Checks that the rows that the run does not replace are unchanged.
     ///
     /// # Errors
     ///
-    /// Refuses the merge if the new table cannot be encoded, or if it lacks or changes a row that the run does not
-    /// replace.
+    /// Refuses the merge if the new table cannot be encoded or fails the check.
     pub(super) fn make(rows: &StackRows<'_>) -> Result<Self, MergeFailure> {
         let order = order(rows);
         let columns = rows.stack.table.take(&order);

@@ -17,7 +17,7 @@ pub(super) struct RunFile {
     shard: Option<(usize, Option<usize>)>,
 }
 
-/// Words that precede a shard's number.
+/// Words in a file path that are followed by a shard's number, as in `rank3`.
 const SHARD_WORDS: [&str; 6] = ["shard", "rank", "part", "gpu", "node", "worker"];
 
 /// The maximum depth of folders that are searched for shards.
