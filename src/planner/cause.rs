@@ -119,8 +119,8 @@ fn words(table: &ServingFiles, dtypes: &BTreeSet<&str>, diff: Option<&Diff>) -> 
     })
 }
 
-/// Describes the slices of a table whose keys or latencies changed; slices with the most keys come first. If some of
-/// these slices have one of the operation's `dtypes`, all other slices are left out.
+/// Describes at most [`NAMED`] slices of a table whose keys or latencies changed. The largest slices come first. If
+/// some of these slices have one of the operation's `dtypes`, all other slices are left out.
 fn moved_slices(table: &TableDiff, dtypes: &BTreeSet<&str>) -> Vec<String> {
     let Some(served) = &table.served else { return Vec::new() };
     let is_moved = |slice: &&SliceDiff| {

@@ -131,7 +131,7 @@ pub(crate) enum StepEffect {
     Lost,
     /// The step had an error and has a time now.
     Gained,
-    /// The step has an error in every state.
+    /// The step has an error now, and had no time before.
     Missing,
 }
 
@@ -216,8 +216,8 @@ impl Impact {
         self.points().filter(|(_, point)| point.effect() == fate).count()
     }
 
-    /// Returns the models with their layouts for which every step on `version` is an error after the change. Models
-    /// that the planner does not know are left out.
+    /// Returns the models with their layouts for which the planner predicts no step time on `version` after the change.
+    /// Models that the planner does not know are left out.
     pub(crate) fn refused_on(&self, version: &PlannedVersion) -> impl Iterator<Item = &Case> {
         let cases = self.cases.iter().filter(move |case| case.version == *version);
         let refused = cases.filter(|case| {
@@ -238,8 +238,8 @@ impl Impact {
 pub(crate) struct PowerCoverage {
     /// Mean share of a step's time that comes from operations with measured energy, from 0 to 1.
     pub mean: f64,
-    /// Number of steps for which the planner reports power: operations with measured energy make up at least 90 % of
-    /// their time.
+    /// Number of steps for which the planner reports power. These are steps with at least 90 % of their time in
+    /// operations with measured energy.
     pub available: usize,
     /// Number of steps with a predicted time.
     pub steps: usize,

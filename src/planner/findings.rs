@@ -167,9 +167,9 @@ impl Impact {
         Some(Finding { novelty, ..finding })
     }
 
-    /// Creates the finding on steps of a current version whose predicted time becomes an error, or for at least one
-    /// operation becomes a guess. A guess is based on neither measured rows nor a fitted formula. Returns `None` if
-    /// there are no such steps.
+    /// Creates the finding on steps of a current version for which the change loses a prediction. Such a step now has
+    /// an error, or the time of one of its operations is now a guess. A guess is based on neither measured rows nor a
+    /// fitted formula. Returns `None` if there are no such steps.
     fn lost(&self, rule: &Rule, version: &PlannedVersion, head: State<'_>) -> Option<Finding> {
         let mut reasons_of: Vec<(String, &str)> = Vec::new();
         for (case, point) in self.points_of(version) {
@@ -196,7 +196,7 @@ impl Impact {
     }
 
     /// Creates the finding on steps of a version whose predicted time changed; `None` if there are no such steps. The
-    /// severity is at most info if this kind of change is expected to change times, or if every time changes by less
+    /// severity is at most info if new times are expected, as after a remeasurement, or if every time changes by less
     /// than `limit`, such as 0.1 for 10 %.
     fn moved(
         &self,
@@ -250,8 +250,8 @@ impl Impact {
 }
 
 impl AskedVersion {
-    /// Returns true if, for at least one table, the first file that the planner reads after the change is another file
-    /// than before.
+    /// Returns true if the change replaces the first of the files that the planner reads for a table. One such table is
+    /// sufficient.
     fn has_other_first(&self) -> bool {
         self.changed
             .values()

@@ -14,7 +14,7 @@ use crate::report::predictions::PREDICTIONS_OFF;
 /// The environment variable that names the interpreter if the command line does not.
 pub const VARIABLE: &str = "PERFDB_GATE_PLANNER";
 
-/// The version of the protocol that the runner must speak.
+/// The name and version of the protocol between this program and its Python script, which calls the planner.
 const SCHEMA: &str = "perfdb-gate/planner/v1";
 
 /// The time limit for starting the interpreter and importing the package.

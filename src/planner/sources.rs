@@ -6,8 +6,8 @@ use super::answer::SourcesReply;
 use super::tree::PlannerTree;
 use super::{AskedVersion, Question, ServingFiles};
 
-/// Names of files that only determine which versions the planner offers and which files serve each version. The
-/// planner's answers already reflect these files, so changes of the files are not listed separately.
+/// Names of files from which the planner only learns which versions exist and which files serve them. Lists of changed
+/// files leave these names out, because the planner's answers already show the effect.
 const RESOLVED: [&str; 6] = [
     "collection_meta.yaml",
     "reuse.yaml",

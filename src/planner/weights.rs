@@ -19,7 +19,7 @@ struct TableWeight {
     /// The time in ms that the table's change adds to the predicted time of `step`; negative if the step becomes
     /// faster.
     ms: f64,
-    /// The change of the step's time that the table causes, divided by the step's time before the change.
+    /// `ms` divided by the predicted time of `step` before the change, such as 0.1 for 10 % slower.
     relative: f64,
     /// The name of the step on whose time the table has the largest relative effect.
     step: String,

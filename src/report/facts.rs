@@ -11,8 +11,8 @@ use crate::database::facts::{Fact, FactOrigin};
 #[derive(Serialize, JsonSchema)]
 pub(super) struct JsonFact<'a> {
     name: &'a str,
-    /// The source of the fact: `tree` for a file in the judged commit or folder, `rules` for the embedded rules and
-    /// their overlays.
+    /// The source of the fact: `tree` for a file in the judged commit or folder; `rules` for the rules that are
+    /// embedded in this program or that the user adds.
     from: &'static str,
     path: Option<&'a str>,
     /// The reason why the file at `path` cannot be read; absent if it was read.

@@ -13,7 +13,8 @@ use crate::base::words::plural;
 use crate::database::catalog::Place;
 use crate::findings::{Finding, Severity};
 
-/// The judged versions of each table on each system, as texts such as `vllm 0.24.0`.
+/// The judged versions of each table on each system. Maps a table's name to a map from the system to its versions, such
+/// as `vllm 0.24.0`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JudgedPlaces(BTreeMap<String, BTreeMap<String, BTreeSet<String>>>);
 
@@ -153,7 +154,7 @@ impl HealthRow {
         if self.table.is_empty() { "(sidecars, systems)" } else { &self.table }
     }
 
-    /// The sort key of rows: most errors first, then most warnings, then by name.
+    /// Returns the sort key of the row. Rows with most errors come first, then rows with most warnings, then by name.
     fn urgency(&self) -> (Reverse<usize>, Reverse<usize>, String) {
         (Reverse(self.total.errors), Reverse(self.total.warnings), self.table.clone())
     }
@@ -179,7 +180,7 @@ impl HealthCell {
         }
     }
 
-    /// Returns a copy of the cell with its severity and texts filled in.
+    /// Returns a copy of the cell in which `worst`, `short` and `words` are computed from the numbers of findings.
     fn with_texts(&self) -> Self {
         let counts = [
             (self.errors, 'E', Severity::Error),

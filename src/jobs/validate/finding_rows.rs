@@ -16,8 +16,8 @@ use crate::findings::Finding;
 /// The name of the CSV file that lists all findings. Each line names the file with the rows of one finding.
 const INDEX: &str = "findings.csv";
 
-/// Writes the rows of each finding that is neither waived nor in the baseline to a file in
-/// `folder`, and a list of these findings.
+/// Writes the rows of each finding to a CSV file in `folder`. Also writes a list of all findings to [`INDEX`]. Findings
+/// that are waived, or that the base or the baseline has, are left out.
 ///
 /// # Errors
 ///

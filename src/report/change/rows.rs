@@ -23,7 +23,7 @@ const SLICES: usize = 2;
 const ALIKE: usize = 6;
 /// The maximum number of lines about new keys above a summary table.
 const NOTES: usize = 4;
-/// The maximum number of values listed per key part. Of more values, only the smallest and the largest are listed.
+/// The maximum number of values listed per key part. A longer list is cut to its smallest and its largest value.
 const VALUES: usize = 4;
 
 /// Returns the summary tables of a change, one per kind of change, the most important first. Empty tables are left out.
@@ -75,7 +75,7 @@ fn shared_parts<'s>(slices: impl Iterator<Item = &'s SliceName> + Clone) -> Vec<
     (0..first.len()).map(is_shared).collect()
 }
 
-/// Creates the summary row of a slice of a table.
+/// Creates a summary row about the table `of`, or about one of its slices.
 fn row(of: &TableDiff, texts: &SliceName, slice: String, cells: Vec<String>) -> KindRow {
     let (place, table) = (place_text(&of.place), short(&of.table));
     KindRow { place, table, slice, cells, path: of.path.clone(), texts: texts.clone(), moved: None }
@@ -94,7 +94,7 @@ pub(in crate::report) fn significant(number: f64) -> String {
 
 /// Returns the sort key of a slice. Slices whose median latency changed most come first, then slices with the most keys
 /// that changed beyond noise, then slices with the most lost and gained keys. Slices with fewer than [`FEW`] compared
-/// latencies follow. Slices without common keys come last.
+/// latencies follow. Slices without any key to compare come last.
 fn slice_rank(slice: &SliceDiff) -> impl Ord + use<> {
     let latency = slice.latency.filter(|latency| !latency.is_unchanged());
     let far = latency.map_or(0.0, |latency| latency.ratio.ln().abs());
@@ -240,7 +240,7 @@ fn by_place(tables: &[&TableDiff], cells: impl Fn(&[&TableDiff]) -> Vec<String>)
     places.into_iter().map(of_place).collect()
 }
 
-/// Creates the summary of corrected keys: one row per version, with the most frequent correction of a value.
+/// Creates the summary of corrected keys. Each version has a row with its most frequent correction, such as `m 1 → 2`.
 fn rekeyed(tables: &[&TableDiff]) -> KindTable {
     let cells = |tables: &[&TableDiff]| {
         let served = || tables.iter().filter_map(|table| table.served.as_ref());
@@ -261,7 +261,7 @@ fn rekeyed(tables: &[&TableDiff]) -> KindTable {
     KindTable { kind, title, heads: "column|keys", rows, ..KindTable::default() }
 }
 
-/// Lists the columns, other than the latency, whose empty cells were filled. Columns with most empty cells come first.
+/// Lists the columns in which empty cells were filled. Columns that still have the most empty cells come first.
 fn filled(tables: &[&TableDiff]) -> KindTable {
     let mut rows = Vec::new();
     for table in tables {

@@ -25,9 +25,9 @@ pub struct KindTable {
     pub(in crate::report) kind: Option<Kind>,
     /// The title of the table.
     pub title: &'static str,
-    /// Lines about the whole table, which are shown above its rows.
+    /// Lines about the whole table, which are shown above or below its rows.
     pub notes: Vec<String>,
-    /// The names of the columns on one or two lines, separated by `|`.
+    /// The names of the columns, separated by `|`. A name can contain a line break.
     pub heads: &'static str,
     pub rows: Vec<KindRow>,
 }
@@ -48,8 +48,9 @@ pub struct KindRow {
     pub path: String,
     /// The full name of the slice, as pairs of key part and text; empty if the row is about a whole table.
     pub texts: SliceName,
-    /// The slice's median latency ratio as text. For an added table, the text also names the reference. `None` if no
-    /// latency changed.
+    /// The median of the slice's ratios as text, such as `× 1.05`. A ratio is a key's latency after the change divided
+    /// by its latency before the change. For an added table, latencies are divided by those of a reference, which the
+    /// text names. `None` if no latency changed.
     pub moved: Option<String>,
 }
 
@@ -59,8 +60,8 @@ pub struct KindRow {
 pub(crate) struct ChangeTable {
     pub title: &'static str,
     pub notes: Vec<String>,
-    /// True if the table is about added tables or added rows. Then the notes describe the new keys, and reports show
-    /// the notes above the rows.
+    /// True if the summary is about added tables or rows. Reports then show the notes above the rows instead of below,
+    /// because the notes describe the new keys.
     pub is_new: bool,
     /// The system, backend and version that all rows share; empty if the rows have several places.
     pub place: String,

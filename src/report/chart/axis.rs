@@ -29,8 +29,8 @@ fn distinct(table: &Table, column: &str) -> Option<usize> {
     Some(values.iter().collect::<BTreeSet<_>>().len())
 }
 
-/// Returns the key parts that are constant along a line: all parts of the loader's key except the x axis, and the
-/// conditions that decide which of the loader's lookup maps contains a row. If the key is unknown, these are all
+/// Returns the key parts that are constant along a line: all parts of the loader's key except the x axis. If the loader
+/// stores rows in several maps, the condition of each map is also a key part. If the key is unknown, returns all
 /// columns except the x axis and the measured columns. In a comparison, columns that only one state has are left out.
 pub(in crate::report) fn fixed_parts(
     scope: &TableScope<'_>,

@@ -32,11 +32,11 @@ impl<'a> TableChange<'a> {
 /// The quantity that a chart of a table's change shows.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ChangedQuantity {
-    /// The latencies before and after the change; chosen if a latency changed or a key was lost.
+    /// The latencies before and after the change. Charts show them if a latency changed or a key was lost.
     Latency,
-    /// The power before and after the change; chosen if the power changed, but no latency or key did.
+    /// The power before and after the change. Charts show it if the power is all that changed.
     Power,
-    /// The latencies after the change; chosen if keys were only added or nothing changed.
+    /// The latencies after the change. Charts show them if keys were only added or nothing changed.
     #[default]
     Rows,
 }
@@ -55,13 +55,13 @@ pub(super) struct ChangedRows {
 pub(super) struct Moved {
     /// The number of changed rows.
     pub rows: usize,
-    /// The largest change of a row's latency or power, as the absolute logarithm of the ratio after over before.
+    /// The largest change of a row's latency or power, computed as `|ln(after / before)|`.
     pub far: f64,
 }
 
 impl ChangedRows {
-    /// Collects the changed rows of a table: rows with a changed latency, and rows with a lost key. If no latency
-    /// changed, rows with a new key are added. If there is still no row, rows with a changed power are collected.
+    /// Collects the changed rows of a table: rows with a changed latency or a lost key. If no latency changed, rows
+    /// with a new key are also collected. If none of these rows exist, rows with a changed power are collected.
     pub(crate) fn new(
         change: TableChange<'_>,
         base: Option<&SeriesSet<'_>>,
@@ -115,9 +115,9 @@ impl ChangedRows {
     }
 }
 
-/// Returns the rows of one state that have no counterpart in the other state. If `served` is given, these are the
-/// served rows that are not in `paired`. If `served` is `None` because the loader's key is unknown, these are the rows
-/// in `differ`.
+/// Returns the rows of one state that have no counterpart in the other state. If the loader's key is known, these are
+/// all rows that `served` serves, except the rows in `paired`. If the key is unknown, `served` is `None`, and the rows
+/// in `differ` are returned.
 fn unpaired(
     served: Option<&SeriesSet<'_>>,
     differ: &[u32],

@@ -24,19 +24,23 @@ struct SeriesCandidate<'a> {
     marks: usize,
     /// The number of the series' rows that changed.
     moves: usize,
-    /// The largest change of a row's latency or power in the series, as the absolute logarithm of the ratio after over
-    /// before.
+    /// The largest change of a row's latency or power in the series, computed as `|ln(after / before)|`.
     far: f64,
     /// The index of the first condition in the chart spec's `prefer` that a row of the series meets. Series with a
-    /// lower index are preferred. `None` if the series is not preferred to any other.
+    /// lower index are preferred. `None` if no series is less preferred than this one.
     preference: Option<usize>,
 }
 
 impl SeriesSet<'_> {
     /// Chooses the series to show and returns the row numbers of each chosen series. The fastest series comes first.
-    /// The series belong to one slice: the requested slice, or else a slice that a finding names, or else the slice
-    /// with most changed rows, or else the largest slice. If series of this slice have findings or changes, only such
-    /// series are chosen. A series with the worst row of a finding is chosen even if it belongs to another slice.
+    /// The series belong to one slice, which is the first of these that exists:
+    /// - the requested slice
+    /// - a slice that a finding names
+    /// - the slice with the most changed rows
+    /// - the largest slice
+    ///
+    /// If series of this slice have findings or changes, only such series are chosen. A series with the worst row of a
+    /// finding is chosen even if it belongs to another slice.
     pub(super) fn choose(&self, moves: &ChangedRows, rings: &Rings) -> Vec<Vec<usize>> {
         let led = self.led(rings);
         let told = rings.slices.iter().find_map(|slice| self.of_slice(slice));
@@ -84,8 +88,8 @@ impl SeriesSet<'_> {
         (0..chosen.len()).filter(|series| self.has_texts(&chosen[*series], slice)).collect()
     }
 
-    /// Returns true if this x axis gives the most important series enough points for a line: the series with the worst
-    /// row that findings name, and a series in the slice with most changed rows.
+    /// Returns true if two series have enough points for a line along this x axis: the series with the worst row that
+    /// findings name, and any series of the slice with the most changed rows.
     pub(super) fn shows(&self, moves: &ChangedRows, rings: &Rings) -> bool {
         let worst = self.led(rings).first().is_none_or(|series| self.is_line(&self.series[series]));
         // The smallest hash decides between equal slices, because the order of the map is arbitrary.

@@ -50,9 +50,9 @@ pub struct Drawing {
     /// The file name of the chart without its extension.
     #[serde(skip)]
     pub name: String,
-    /// The path of the file that the chart shows, escaped.
+    /// The path of the file from which the chart is drawn, escaped for display.
     pub path: String,
-    /// The title, escaped.
+    /// The chart's title, escaped for display.
     pub title: String,
     /// The text of the SVG.
     pub svg: String,

@@ -99,9 +99,13 @@ fn thinned<'p>(points: &[&'p ChartPoint]) -> Vec<&'p ChartPoint> {
 
 /// Chooses the line to draw. Returns the line's panel, the line, and a flag: true if the line shows a change or power.
 ///
-/// The line that changed most is chosen. If no line changed, a line of power is chosen, or else a line with a ringed
-/// point below the first panel, or else the slowest line of the second panel. If the requested slice has lines, only
-/// these lines are considered.
+/// The chosen line is the first of these that exists:
+/// - the line that changed most
+/// - a line of power
+/// - a line with a ringed point, in any panel except the first
+/// - the slowest line of the second panel
+///
+/// If the requested slice has lines, only these lines are considered.
 fn subject(figure: &ChartFigure) -> Option<(&Panel, &ChartLine, bool)> {
     let mut all: Vec<(usize, &Panel, &ChartLine)> = Vec::new();
     for (number, panel) in figure.panels.iter().enumerate() {
@@ -124,8 +128,8 @@ fn subject(figure: &ChartFigure) -> Option<(&Panel, &ChartLine, bool)> {
     Some((panel, line, false))
 }
 
-/// Returns the largest change of a line's values, as the absolute logarithm of the ratio after over before. `None` if
-/// the line has too few points or the panel does not show values before the change.
+/// Returns the largest change of a line's values, computed as `|ln(after / before)|`. `None` if the line has too few
+/// points or the panel does not show values before the change.
 fn change(panel: &Panel, line: &ChartLine) -> Option<f64> {
     if line.points.len() < FEWEST {
         return None;

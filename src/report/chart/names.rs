@@ -12,8 +12,8 @@ use crate::specs::KeyPart;
 /// number of characters of a column's name, then of a column's value.
 const ROOM: [(usize, usize); 5] = [(32, 32), (32, 24), (32, 16), (32, 10), (12, 10)];
 
-/// Returns two results: a text with the columns whose value is the same in all series, and a name for each series. Only
-/// columns that the key parts `fixed` read are used. `series` contains the row numbers of each series.
+/// Returns a pair: a text with the columns that have the same value in all series, and a name for each series. Only the
+/// columns of the key parts `fixed` are used. `series` contains the row numbers of each series.
 pub(super) fn names(
     table: &Table,
     fixed: &[KeyPart],

@@ -12,8 +12,8 @@ use crate::database::diff::FAR;
 use crate::database::table::TableScope;
 
 impl Sides<'_> {
-    /// Creates a panel of power in W. A chart consists of this panel alone if the change concerns power, but no latency
-    /// and no key. A horizontal line marks the power limit, which is read from the first row of the first series.
+    /// Creates a panel of power in W. If the power is all that changed, the chart has no other panel. A horizontal line
+    /// marks the power limit, which is read from the first row of the first series.
     pub(crate) fn power(&self, chosen: &[Vec<usize>]) -> Panel {
         let Self { scope, head, base, beside, .. } = self;
         let limit = scope.table.column("power_limit").map(|column| column.number(chosen[0][0]));
@@ -71,7 +71,8 @@ impl Sides<'_> {
     }
 
     /// Creates an empty panel for ratios: the latency after the change divided by the latency before it. The shaded
-    /// range contains 99 % of the ratios between reruns of a row with the chart's median latency.
+    /// range shows the noise: it contains 99 % of the ratios between repeated measurements of a row. The noise at the
+    /// chart's median latency is used.
     fn change(&self, chosen: &[Vec<usize>]) -> Panel {
         let mut drawn: Vec<f64> =
             chosen.iter().flatten().map(|row| self.head.latency[*row]).collect();
@@ -85,9 +86,9 @@ impl Sides<'_> {
         Panel { mark: Some(1.0), scale, band, ..Panel::named(&format!("{name}, after / before")) }
     }
 
-    /// Sets the label of the rate panel to the name of the rate in the chart's spec. A horizontal line marks the
-    /// largest rate that the machine allows, which is computed for the row with the number `first`. There is no line if
-    /// this limit is more than ten times the largest drawn rate.
+    /// Completes the panel of rates: sets its label to the name of the rate in the chart's spec, and marks the largest
+    /// rate that the machine allows by a horizontal line. This limit is computed for the row with the number `first`. A
+    /// limit of more than ten times the largest drawn rate is not marked.
     fn limit(&self, panel: &mut Panel, first: usize) -> Result<(), ExprError> {
         let Some(rate) = &self.axis.chart.rate else { return Ok(()) };
         let limit = rate.limit.as_ref().map(|limit| limit.numbers(self.scope)).transpose()?;
@@ -121,7 +122,7 @@ fn ratios(line: &[ChartPoint], over: &[ChartPoint]) -> Vec<ChartPoint> {
     line.iter().filter_map(ratio).collect()
 }
 
-/// Returns the label of the drawn latency. If a lookup returns several latencies, the first one is drawn.
+/// Returns the label of the y axis for latencies. If the table's spec has several latencies, the first one is drawn.
 fn latency_name(scope: &TableScope<'_>) -> String {
     match &scope.spec.latency[..] {
         [first, _, ..] => format!("latency of {}, ms", first.name),

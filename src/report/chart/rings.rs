@@ -26,7 +26,7 @@ pub(crate) struct Rings {
     /// The rows that a chart shows with priority: first the worst row of each finding, then the second worst row of
     /// each finding, and so on.
     pub(in crate::report) priority_rows: Vec<usize>,
-    /// The slices that findings compare with a peer. Only findings without row numbers are considered. Slices whose
+    /// The slices that findings name instead of rows, because a whole slice deviates from a peer. Slices whose
     /// latencies differ most from the peer's latencies come first.
     pub(super) slices: Vec<SliceTexts>,
     /// The slice that the caller requests, which takes precedence over findings; `None` if no slice is requested.
@@ -86,9 +86,9 @@ impl Rings {
         self.by_row.get(&row).map_or(&[], Vec::as_slice)
     }
 
-    /// Removes rings from a chart until each rule has at most [`MOST_RINGS`]. The rings that stay are those around the
-    /// rows that differ most from the served row at the same x position. Among rows that differ equally, those that
-    /// come first in [`Rings::priority_rows`] keep their rings.
+    /// Keeps at most [`MOST_RINGS`] rings per rule in a chart and removes all others. Rows whose value differs most
+    /// from the value of the served row at the same x position keep their rings. Between equal differences, the order
+    /// of [`Rings::priority_rows`] decides.
     pub(super) fn thin(&self, panels: &mut [Panel]) {
         let mut ringed: Vec<(f64, usize, usize)> = Vec::new();
         let latency = panels.first();

@@ -95,9 +95,9 @@ pub enum Scale {
     Log,
     /// A linear y axis that starts at zero.
     Linear,
-    /// A y axis for ratios: the value after a change divided by the value before it. The variant contains the factor by
-    /// which reruns differ, such as 1.2; the shaded range lies between this factor and its reciprocal. The axis is
-    /// linear from zero, or logarithmic if a ratio is large.
+    /// A y axis for ratios: the value after a change divided by the value before it. The variant contains the largest
+    /// ratio that counts as noise: for 1.2, the shaded range is from 1 / 1.2 to 1.2. The axis is linear and starts at
+    /// zero. If a ratio is large, the axis is logarithmic.
     Change(f64),
 }
 
@@ -125,8 +125,8 @@ pub enum LineKind {
     Copies,
     /// The speed-of-light bound.
     Bound,
-    /// Computed values, drawn as a dotted line: the values that perfect scaling from the first point would give, or the
-    /// median of all points.
+    /// Computed values for comparison, drawn as a dotted line. Charts of traces show perfect scaling from the first
+    /// point. Charts of a remeasurement show the median of the compared points.
     Ideal,
     /// Single points without a connecting line.
     Points,
@@ -160,7 +160,7 @@ impl ChartPoint {
 }
 
 impl ChartFigure {
-    /// Returns a copy with escaped texts, which may contain names from tables.
+    /// Returns a copy of the chart in which titles, labels and names of series are escaped for display.
     pub(super) fn escaped(&self) -> Self {
         let mut figure = self.clone();
         let own = [&mut figure.title, &mut figure.subtitle, &mut figure.x].into_iter();

@@ -43,7 +43,7 @@ pub(in crate::report) struct SeriesSet<'a> {
     /// The speed-of-light bound of each row in ms; NaN if unknown.
     pub bound: Vec<f64>,
     pub rate: Vec<f64>,
-    /// The power of each row in W; NaN if it was not read.
+    /// The power of each row in W; NaN if the table does not state it.
     pub(super) power: Vec<f64>,
     /// The preference for each row: the index of the first condition in the chart's `prefer` that the row meets, or the
     /// number of conditions if it meets none.

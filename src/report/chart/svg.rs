@@ -55,7 +55,7 @@ pub fn svg(figure: &ChartFigure) -> Result<String> {
     Ok(sized(&drawn, height, &said).replacen("</svg>", &end, 1))
 }
 
-/// Draws a chart as SVG text into `drawn`: the title, the subtitle (its lines are `said`), and the panels.
+/// Draws a chart as SVG text into `drawn`: the title, the lines `said` of the subtitle, and the panels.
 fn paint<'a>(
     figure: &ChartFigure,
     said: &[String],

@@ -35,7 +35,7 @@ pub(super) struct CauseSection<'a> {
     pub paths: Vec<&'a str>,
     /// The number of the cause's paths that are not shown.
     pub rest: usize,
-    /// True if the cause is shown as a block, false if it is shown as a single line.
+    /// True if the comment has a folded section with the paths, rows and advice of the cause.
     pub block: bool,
     /// The rows of the example finding as lines of text; empty if there is no room.
     pub lines: Vec<&'a str>,

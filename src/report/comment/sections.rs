@@ -27,7 +27,7 @@ pub(super) struct Size {
     pub paths: usize,
     /// The maximum number of example rows per cause.
     pub rows: usize,
-    /// The maximum number of causes that are shown as a block.
+    /// The maximum number of causes with a folded section. The section shows the cause's paths, rows and advice.
     pub blocks: usize,
     /// The maximum number of lines in each summary table of the change.
     pub slices: usize,
@@ -187,8 +187,8 @@ impl LeftOut {
     }
 }
 
-/// Returns the first step of the advice of at most [`STEPS`] rules, joined into one text. `is_meant` selects the causes
-/// whose rules are quoted.
+/// Returns the first step of the advice of at most [`STEPS`] rules, joined into one text. Only rules of causes for
+/// which `is_meant` returns true are used.
 fn steps(causes: &[CauseSection<'_>], is_meant: impl Fn(&CauseSection<'_>) -> bool) -> String {
     let steps = causes.iter().filter(|cause| is_meant(cause)).filter_map(CauseSection::first_step);
     let steps = steps.take(STEPS).map(|(rule, step)| format!("{rule}: {step}."));

@@ -35,8 +35,8 @@ pub(super) struct ChosenRows {
 /// A series that may be shown on the page.
 #[derive(Default)]
 struct PageSeries {
-    /// The row numbers of the series on each side of the page. An entry contains the index of a side (the table, its
-    /// base or a peer), then the row numbers in this side's table.
+    /// The rows of the series on each side of the page. A side is the table, its base or a peer. Each pair contains the
+    /// index of a side, then the row numbers of the series in this side's table.
     rows: Vec<(usize, Vec<usize>)>,
     /// The number of this series' rows that have findings.
     ringed: usize,
@@ -141,8 +141,8 @@ fn changed(series: &PageSeries, sets: &[SeriesSet<'_>], base: usize) -> usize {
     points(0).symmetric_difference(&points(base)).count()
 }
 
-/// Sorts series by importance: series with findings, then changed series, then all others. The others are taken from
-/// each slice in turn, one series at a time.
+/// Sorts series by importance: series with findings, then changed series, then unchanged series without findings. The
+/// last group starts with one series of each slice, followed by a second series of each slice, and so on.
 fn ranked(all: HashMap<u64, PageSeries>) -> Vec<PageSeries> {
     let mut series: Vec<(u64, PageSeries)> = all.into_iter().collect();
     // The hash orders series of equal priority arbitrarily, but in the same way in every run.

@@ -99,7 +99,7 @@ impl CellColumn {
         self.cells.iter().map(text).collect()
     }
 
-    /// Returns the column with sorted values and encoded codes.
+    /// Sorts the distinct values, and encodes the value of each row as its index among the sorted values.
     pub(crate) fn finish(self) -> PageColumn {
         let mut order: Vec<usize> = (0..self.cells.len()).collect();
         order.sort_by(|a, b| compare(&self.cells[*a], &self.cells[*b]));

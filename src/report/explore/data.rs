@@ -54,7 +54,7 @@ struct PageRing {
     severity: &'static str,
     /// The indices of the rows on the page, as 32-bit integers in base64.
     at: String,
-    /// The row numbers, within the table, of the rows that `at` lists, as 32-bit integers in base64.
+    /// For each row that `at` lists, its row number in the table; encoded as 32-bit integers in base64.
     rows: String,
 }
 

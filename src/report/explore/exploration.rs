@@ -48,7 +48,7 @@ pub(crate) struct Exploration<'a> {
     pub spec: &'a TableSpec,
     /// The spec of the table's chart.
     pub chart: &'a ChartSpec,
-    /// The lookups that the spec's formulas use.
+    /// Numbers that the spec's formulas look up by name, such as the bytes per element of a dtype.
     pub lookups: &'a Lookups,
     /// The findings on the table.
     pub findings: &'a [&'a Finding],
