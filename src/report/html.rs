@@ -28,7 +28,8 @@ const TEMPLATE: &str = include_str!("../../charts/report.html.j2");
 /// The maximum number of rows in a summary table of the change.
 const SLICES: usize = 100;
 
-/// The maximum number of causes in the page's list of causes.
+/// The maximum number of causes that the page lists. A cause is a group of findings of the same rule, severity and
+/// backend.
 const CAUSES: usize = 20;
 
 /// The values that the template of the page shows.
@@ -57,7 +58,7 @@ struct Page<'a> {
     charts: &'a [Drawing],
     /// Lines about the measurements on a GPU; empty if nothing was measured.
     measured: Vec<String>,
-    /// The root folder of the database and the judged commits, as text for people; empty if the command does not state
+    /// A text that names the root folder of the database and the judged commits; empty if the command does not state
     /// them.
     states: String,
     /// The sections of the page, as pairs of id and title.

@@ -18,13 +18,14 @@ use crate::findings::{EXAMPLES, Severity};
 
 /// The maximum number of rows that are shown below a finding. The JSON report has all rows.
 const ROWS: usize = 2;
-/// The maximum number of lines in the list of causes.
+/// The maximum number of lines in the list of causes. A cause is a group of findings of the same rule, severity and
+/// backend.
 const CAUSES: usize = 20;
 
-/// The maximum number of rules that are shown with their summary and the first step of their advice.
+/// The maximum number of rules that the short report explains. The explanation of a rule is one line.
 const STEPS: usize = 6;
 
-/// The maximum number of versions, and the maximum number of systems, that are listed for a cause.
+/// The maximum number of names in a list of versions or in a list of systems.
 const NAMED: usize = 3;
 
 /// The maximum number of changed files that are listed, not counting tables.
@@ -54,7 +55,8 @@ fn at_a_glance(view: &ReportView<'_>) -> String {
     out
 }
 
-/// Returns the rules of the most important causes. Each rule is returned once.
+/// Returns the most important rules with findings, at most [`STEPS`]. Rules with errors come before rules with
+/// warnings.
 fn worst_rules<'v>(view: &'v ReportView<'_>) -> Vec<&'v RuleView> {
     let mut told = BTreeSet::new();
     let rules = view.causes.iter().filter(|cause| told.insert(&cause.rule));
@@ -95,7 +97,8 @@ pub(super) fn statistics(view: &ReportView<'_>) -> String {
     document.text()
 }
 
-/// Renders one line per finding for grep and editors; the last line is the summary.
+/// Renders one line per finding, such as `PATH: error RULE: MESSAGE`, which grep and editors can read. The last line
+/// sums up the run.
 pub(super) fn concise(view: &ReportView<'_>) -> String {
     let mut out = String::new();
     for finding in view.counted() {
@@ -229,7 +232,8 @@ fn name_of(view: &ReportView<'_>, rule: &str) -> String {
     styled(BOLD, style::linked(rule, page))
 }
 
-/// Describes what a cause concerns: the backend, versions, files, systems and rows, and the worst file.
+/// Describes the data that a group of findings is about: backend, versions, systems, the numbers of files and rows, and
+/// the file with the most rows.
 fn concerned(cause: &Cause) -> String {
     let some = |all: &[String]| first_of(all, NAMED, ", ");
     let place = [cause.backend.as_str(), &some(&cause.versions)].join(" ");

@@ -18,8 +18,9 @@ const TEMPLATE: &str = include_str!("../../charts/summary.md.j2");
 /// longer.
 const LONGEST: usize = 65_536;
 
-/// The limits that are tried, one pair after the other, until the summary is short enough. A pair contains the maximum
-/// number of listed findings, then the maximum number of findings that are shown with rows.
+/// Pairs of limits that shorten the summary. The first number is the maximum number of listed findings. The second is
+/// the maximum number of findings that are shown with their rows. The pairs are tried in order until the summary is
+/// short enough.
 const SIZES: [(usize, usize); 6] = [(300, 30), (300, 10), (150, 10), (50, 10), (50, 0), (0, 0)];
 
 /// The values that the template of the summary shows.

@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::base::escape::clean;
 use crate::base::words::{Figure, count, plural};
 
-/// The option with which a user turns predictions off. If [`Predictions::not_asked`] has this value, the report has no
-/// section about predictions.
+/// The option that turns predictions off. If a user gave it, it is also the text in [`Predictions::not_asked`], and the
+/// report has no section about predictions.
 pub(crate) const PREDICTIONS_OFF: &str = "--planner none";
 
 /// The maximum number of lines in the section about predictions.
@@ -44,8 +44,8 @@ pub struct Predictions {
     pub range: Option<[f64; 2]>,
     /// The numbers of steps for which the planner reports power: before the change, then after it.
     pub power: [usize; 2],
-    /// The steps whose time changed most, sorted by the factor of the change, largest first. Of several steps with the
-    /// same cause, only one is listed.
+    /// The steps whose time changed by the largest factors, the most changed step first. Of several steps with the same
+    /// cause, only the most changed one is listed.
     pub movers: Vec<PredictedMove>,
     /// The reasons why steps that were predicted before the change cannot be predicted after it.
     pub losses: Vec<String>,
@@ -77,8 +77,8 @@ pub struct PredictedMove {
     pub change: String,
     /// The operation whose predicted time changed most; `None` if no operation's time changed.
     pub because: Option<String>,
-    /// The changed tables that serve the operation, with the slices that changed; `None` if no changed file explains
-    /// the change.
+    /// The changed tables from which the planner computes the time of the operation in `because`, with their changed
+    /// slices; `None` if no changed file explains the new time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
 }

@@ -52,8 +52,7 @@ pub struct Report {
     pub counts: Counts,
     /// The differences between base and head; `None` if the run did not compare a base with a head.
     pub diff: Option<Diff>,
-    /// The commits of base and head that the run judged. The report's commands that reproduce findings contain these
-    /// commits.
+    /// The commits of the base and the head. The report shows commands that reproduce its findings on these commits.
     pub states: ComparedStates,
     /// Findings of the base that the head no longer has; empty if the run did not compare a base with a head.
     pub repaired: Vec<Repaired>,
@@ -113,8 +112,8 @@ impl RunOutcome {
 }
 
 impl Report {
-    /// Returns the verdict on the run. Findings of severity `fail_on` and worse fail the run; with `None`, no finding
-    /// fails the run. The verdict on a remeasurement does not depend on findings.
+    /// Returns the verdict on the run. If the run measured tables on a GPU, it is the verdict on these tables.
+    /// Otherwise, findings of severity `fail_on` and worse fail the run; with `None`, no finding fails it.
     pub fn outcome(&self, fail_on: Option<Severity>) -> RunOutcome {
         if let Some(remeasured) = &self.remeasured {
             let verdict = match remeasured.outcome() {
@@ -180,12 +179,12 @@ fn lot(finding: &Finding, seed: u64) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The names under which a finding's evidence can contain a latency ratio: the ratio of the worst row, or the median
-/// ratio of all rows.
+/// The names of latency ratios in a finding's evidence. If the evidence has several of them, the first name in this
+/// list applies.
 const RATIOS: [&str; 3] = ["worst", "worst_ratio", "median_ratio"];
 
-/// The sort key that puts the most urgent findings first. It compares the severity, then the effect on predicted step
-/// times, then the worst row's log ratio times the number of rows.
+/// Returns a finding's key for sorting by urgency, most urgent first. The key consists of the severity, the effect on
+/// predicted step times, and the product of the log latency ratio and the number of rows.
 pub(super) fn urgency(finding: &Finding) -> impl Ord {
     let rows = finding.rows.max(1) as f64;
     let weight = ordered(log_ratio(finding).map_or(rows, |far| far * rows));
@@ -193,15 +192,15 @@ pub(super) fn urgency(finding: &Finding) -> impl Ord {
     (finding.severity, most, &finding.path, &finding.rule)
 }
 
-/// The sort key that puts the most serious findings of a cause first. It compares the effect on predicted step times,
-/// then the worst row's latency ratio, then the number of rows.
+/// Returns a finding's key for sorting the findings of a cause, most serious first. The key consists of the effect on
+/// predicted step times, the latency ratio, and the number of rows.
 pub(super) fn farthest(finding: &Finding) -> impl Ord {
     let far = ordered(log_ratio(finding).unwrap_or(0.0));
     (consequence(finding), Reverse((far, finding.rows)), &finding.path)
 }
 
-/// The sort key that puts the findings with the largest effect on predicted step times first. It compares the number of
-/// steps that can no longer be predicted, then the change of a step's time in ms.
+/// Returns a finding's key for sorting by the effect on predicted step times, largest first. The key consists of the
+/// number of steps that can no longer be predicted, and the change of a step's time in ms.
 fn consequence(finding: &Finding) -> impl Ord + use<> {
     let models = finding.evidence.models.as_ref();
     let moves = ordered(models.map_or(0.0, |m| m.moves_ms));
@@ -214,7 +213,8 @@ fn log_ratio(finding: &Finding) -> Option<f64> {
     ratio.filter(|ratio| *ratio > 0.0).map(|ratio| ratio.ln().abs())
 }
 
-/// Converts a non-negative number to an integer, so that integers sort in the same order as the numbers.
+/// Returns the bits of a non-negative number as an integer. The larger the number, the larger is this integer, so it
+/// can serve as a sort key.
 fn ordered(number: f64) -> u64 {
     number.max(0.0).to_bits()
 }

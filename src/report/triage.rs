@@ -10,8 +10,8 @@ use crate::base::escape::clean;
 use crate::base::words::count;
 use crate::findings::{Finding, Severity};
 
-/// The maximum number of findings in a report without a list of causes. Reports with more findings start with this
-/// list.
+/// The number of findings above which a report starts with an overview. The overview groups the findings by rule,
+/// severity and backend.
 const GLANCE: usize = 10;
 
 /// A group of findings of the same rule, severity and backend. A report shows the group as one cause. The texts are
@@ -36,7 +36,7 @@ pub(crate) struct Cause {
     pub worst: String,
 }
 
-/// Returns the causes of a report's findings. Empty if the report has only a few findings.
+/// Groups a report's findings by rule, severity and backend. Empty if the report has at most [`GLANCE`] findings.
 pub(super) fn at_a_glance(report: &Report) -> Vec<Cause> {
     let counted: Vec<&Finding> = report.findings.iter().filter(|f| f.counts()).collect();
     if counted.len() > GLANCE { causes(counted) } else { Vec::new() }
@@ -56,7 +56,7 @@ fn causes<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Cause> {
     causes
 }
 
-/// Sums up findings of one severity, rule and backend; `None` without findings.
+/// Combines findings of one severity, rule and backend into a [`Cause`]; `None` without findings.
 fn cause(group: &[&Finding]) -> Option<Cause> {
     // The path decides between findings with equally many rows, so that reports are reproducible.
     let worst = group.iter().min_by_key(|f| (Reverse(f.rows), &f.path))?;

@@ -73,8 +73,8 @@ pub fn measured_unit(name: &str) -> Option<Unit> {
     }
 }
 
-/// A scope without rows, in which formulas are evaluated to find type errors. The field is a function from the name of
-/// a column to an empty column of the right type; `None` if the name is unknown.
+/// A scope without rows, in which formulas are evaluated to find type errors. The field is a function that takes a
+/// column's name and returns an empty column of the right type, or `None` for an unknown name.
 pub(super) struct NoRows<F>(pub F);
 
 impl<F: Fn(&str) -> Option<Value<'static>>> Scope for NoRows<F> {

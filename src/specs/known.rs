@@ -47,8 +47,8 @@ type FamilySpecs = BTreeMap<String, Arc<TableSpec>>;
 #[derive(Debug, Default, Clone)]
 pub struct TableSpecs {
     families: Vec<Arc<LazyFile<FamilySpecs>>>,
-    /// The index in `families` of the file that contains a table's spec, by table name. If several files contain the
-    /// spec, it is the index of the last one.
+    /// For each table name, the index in `families` of the file with the table's spec. If several files have a spec of
+    /// the table, the last file counts.
     by_name: BTreeMap<String, usize>,
     /// Table specs that were modified after they were read, by table name. They replace the specs in the files.
     changed: BTreeMap<String, Arc<TableSpec>>,

@@ -19,9 +19,9 @@ static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 static SYSTEMS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/systems");
 static CHARTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/charts");
 
-/// The kinds of YAML files that the program reads from `rules/` or an overlay folder. Each has a path, in which `*`
-/// stands for any name, and a flag. The flag is true if a database may contain such a file. It is false if only the
-/// program's user may supply the file, because it decides which programs run or what is measured.
+/// The kinds of YAML files that the program reads from `rules/` or an overlay folder. The text is the path, in which
+/// `*` stands for any name. The flag is true if a database may contain such a file. It is false for files that decide
+/// which programs run or what is measured; only the program's user may supply these.
 pub const KINDS: [(&str, bool); 19] = [
     // A rule.
     ("*.yaml", true),

@@ -18,8 +18,8 @@ use crate::base::glob::{self, GlobScope};
 /// reported as missing.
 #[derive(Debug)]
 pub struct Limit {
-    /// True if the limit is embedded in the program. The condition of an embedded limit may read the key parts of any
-    /// embedded table spec, even of a spec that an overlay replaces.
+    /// True if the limit is embedded in the program; false if it comes from an overlay. The condition of an embedded
+    /// limit may read the key parts of all embedded table specs.
     shipped: bool,
     tables: Vec<Glob>,
     /// The compiled globs of `tables`. They are compiled when they are first used.
@@ -41,8 +41,8 @@ pub type Limits = BTreeMap<String, Limit>;
 const FACTS: [&str; 6] =
     ["system", "backend", "version", "larger_served", "smaller_served", "missing_share"];
 
-/// The prefix for a figure of other systems in a limit's condition. For example, `nearest.gpu.mem_capacity` is the
-/// smallest memory capacity of the systems whose tables have the missing key.
+/// The prefix with which a limit's condition reads figures of other systems. For example, `nearest.gpu.mem_capacity` is
+/// the smallest memory capacity of the systems whose tables have the missing key.
 pub const NEAREST: &str = "nearest.";
 
 #[derive(Debug, Deserialize)]

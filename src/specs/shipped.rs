@@ -13,8 +13,8 @@ use crate::base::error::Result;
 pub struct ShippedFacts {
     /// The files of facts, one entry per source.
     pub lists: Vec<ShippedList>,
-    /// The ids of the rules that use a file of facts. The map's key is the file's path or the beginning of it, such as
-    /// `rules/tables/`.
+    /// The ids of the rules that use a file of facts, by the file's path. A path such as `rules/tables/` stands for all
+    /// files in this folder.
     rules: BTreeMap<String, Vec<String>>,
 }
 

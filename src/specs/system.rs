@@ -23,8 +23,8 @@ pub struct System {
     pub texts: BTreeMap<String, String>,
     /// Glob patterns for the device names in rows that were measured on the system.
     pub devices: Vec<String>,
-    /// Additional correct values of figures, by the figure's path. For example, a newer machine of the same name has
-    /// another value.
+    /// Other correct values of figures, by the figure's path. A figure has several correct values if, for example,
+    /// newer machines of the same name have a faster network.
     pub also: BTreeMap<String, Vec<f64>>,
     /// The paths of figures that are only estimates. Figures of other systems are not compared with them.
     pub unconfirmed: BTreeSet<String>,

@@ -62,8 +62,8 @@ pub struct Bucket {
     pub name: String,
     /// The formula that selects the rows that go into the map.
     pub rows: Expr,
-    /// The text column by whose values the loader divides this map into several, such as one map per kernel; `None` if
-    /// the map is not divided. The loader searches divided maps after all other maps.
+    /// The text column by which the loader divides this map into one map per value, such as one map per kernel; `None`
+    /// if the map is not divided. The loader searches divided maps last.
     pub apart: Option<String>,
 }
 
@@ -108,12 +108,12 @@ pub struct Identity {
     /// The formula for the expected value of `column`. `None` if the relation is a condition in `holds`.
     #[serde(default)]
     pub is: Option<Expr>,
-    /// Allowed factors between the column's value and the computed value, such as 1000 if the column may be in another
-    /// unit.
+    /// Factors by which the column's value may be multiplied to equal the computed value, such as 1000 if the column
+    /// may be in another unit.
     #[serde(default)]
     pub units: Vec<f64>,
-    /// The maximum relative difference between the column's value and the computed value, as a fraction. Differences by
-    /// rounding are allowed in addition.
+    /// The maximum relative difference between the column's value and the computed value, such as 0.01 for 1 %.
+    /// Rounding errors may increase the difference further.
     #[serde(default)]
     pub within: f64,
     /// A condition that every row must fulfil. `None` if the relation is given by the fields `column` and `is` instead.
@@ -201,7 +201,7 @@ pub struct TableSpec {
     /// Columns in which rows with the same key may differ intentionally, for example because they come from different
     /// sweeps.
     pub coexist: Vec<String>,
-    /// The formulas for the latencies in ms that the loader returns for a key, by the latency's name.
+    /// The latencies in ms that the loader returns for a key, each with its name and its formula.
     pub latency: Vec<KeyPart>,
     /// Additional dtypes that a column may contain, by column. Those in `rules/dtypes.yaml` are always allowed.
     pub dtypes: BTreeMap<String, Vec<String>>,
@@ -225,8 +225,8 @@ pub struct TableSpec {
     /// The attention lanes: the kernels whose rows the loader stores separately. `None` if the table has no lanes or if
     /// the judged tree does not state the default lanes.
     pub lanes: Option<Arc<Lanes>>,
-    /// The backends that frameworks can choose to run the table's operation; `None` if the judged tree does not list
-    /// them.
+    /// The backends that each framework can choose for the table, and the backend that runs each kernel; `None` if the
+    /// judged tree does not state them.
     pub kernels: Option<Arc<KernelChoices>>,
     /// True if this spec was guessed from a table's columns, because there is no spec for the table.
     pub inferred: bool,

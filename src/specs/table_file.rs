@@ -93,8 +93,8 @@ struct TableEntry {
     /// True if the table need not contain every point of a grid. Then no point is reported as missing.
     #[serde(default)]
     sparse: bool,
-    /// True if the planner reads the table to predict a model's step times. Losing a whole slice of such a table in
-    /// the current version is an error.
+    /// True if the planner reads the table to predict a model's step times. It is then an error if the current version
+    /// loses a whole slice of the table.
     #[serde(default)]
     read_by_models: bool,
     /// The spec of the file that seals the table.

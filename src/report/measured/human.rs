@@ -68,8 +68,8 @@ fn write_sample(out: &mut String, sample: &Sample) {
     write_points(out, sample);
 }
 
-/// Describes the numbers behind a verdict: the measured bias, the bias that undisturbed measurements usually have, and
-/// the smallest bias that the sample can detect.
+/// Returns sentences that explain the verdict on a table. They state, for example, the measured bias and the bias that
+/// undisturbed measurements usually have.
 fn sentences(sample: &Sample) -> Vec<String> {
     let verdict = &sample.verdict;
     let mut said = Vec::new();
@@ -231,8 +231,8 @@ fn key(measured: &Measured) -> String {
     clean(&pairs(key))
 }
 
-/// Returns the remarks on a point, each after two spaces. If the point is a proxy, `why` states why the device could
-/// not measure it in the way in which its row was recorded.
+/// Returns the remarks on a point, such as `outside rerun noise`. A proxy is a point whose measured time cannot be
+/// compared with the recorded one; `why` is the reason.
 fn remarks(measured: &Measured, why: &str) -> String {
     let standing = match measured.verdict() {
         PointVerdict::Beyond => "  outside rerun noise".to_owned(),

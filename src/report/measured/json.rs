@@ -64,8 +64,8 @@ struct JsonSample<'a> {
     table_rows: usize,
     /// Number of rows from which the sample was drawn.
     rows: usize,
-    /// The number of rows that the verdict covers: all rows of slices with at least one point that was compared with
-    /// its recorded latency.
+    /// The number of the table's rows in slices that the verdict covers. The verdict covers a slice if at least one of
+    /// its points was compared with its recorded latency.
     covered_rows: usize,
     /// A text about rows that were left out because they need more GPUs than the machine has; null if there are none.
     larger: Option<&'a str>,
@@ -112,8 +112,8 @@ struct JsonCard {
     /// The median relative difference between measured and recorded times of the control tables, such as 0.02 if
     /// measured times are 2 % longer.
     seen: f64,
-    /// The relative difference by which the table's measured times are corrected before the verdict, such as 0.02 if
-    /// the run's GPU is assumed to be 2 % slower.
+    /// The estimated effect of the run's GPU on measured times: 0.02 if they are 2 % longer than recorded because of
+    /// this GPU. The table's measured times are corrected by this effect before the verdict.
     offset: f64,
     /// Number of control tables, from which the GPU's speed is estimated.
     tables: usize,
@@ -131,7 +131,7 @@ struct JsonSlice<'a> {
     differs: bool,
 }
 
-/// Converts a log ratio into a relative difference: 0.02 for 2 % more.
+/// Converts the natural logarithm of a ratio into a relative difference: ln(1.02) becomes 0.02.
 fn share(log: f64) -> f64 {
     log.exp() - 1.0
 }

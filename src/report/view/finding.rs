@@ -10,8 +10,7 @@ use crate::findings::{ComparedStates, Example, Finding, Novelty};
 /// A finding. The texts are escaped.
 #[derive(Serialize)]
 pub(crate) struct FindingView<'a> {
-    /// The finding with unescaped texts. Its numbers are used for sorting, and its texts for JSON and URIs, which have
-    /// their own escapes.
+    /// The finding with unescaped texts, for outputs that have their own escapes, such as JSON and URIs.
     #[serde(skip)]
     pub raw: &'a Finding,
     /// The name of the severity.
@@ -84,7 +83,8 @@ impl<'a> FindingView<'a> {
         }
     }
 
-    /// Builds the view of a finding and escapes its texts. The commands in the view name the base and head in `states`.
+    /// Builds the view of a finding and escapes its texts. The view contains commands that reproduce and plot the
+    /// finding on the commits in `states`. If `is_compared` is true, the plot also shows the base.
     pub(crate) fn new(finding: &'a Finding, states: &ComparedStates, is_compared: bool) -> Self {
         let place = finding.place.as_ref();
         let named = |(name, value): (&String, &Value)| (clean(name), clean(&plain(value)));

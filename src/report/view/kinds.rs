@@ -124,8 +124,8 @@ fn farthest<'a>(tables: impl Iterator<Item = (&'a str, &'a ServedDiff)>) -> Opti
     })
 }
 
-/// Describes the slice whose median latency changed most, among the database tables with this `kind` of change. The
-/// report shows the same slice in the first row of its summary for this kind.
+/// Describes the slice whose median latency changed most. Only slices of tables with this `kind` of change are
+/// considered.
 fn most(tables: &[KindTable], kind: Kind) -> Option<String> {
     let table = tables.iter().find(|table| table.kind == Some(kind))?;
     let row = table.rows.first()?;

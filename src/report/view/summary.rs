@@ -11,7 +11,7 @@ use crate::database::diff::{Diff, DiffSide, FaultReason, FileDiff, TableDiff, Ve
 use crate::findings::{Repaired, Severity};
 use crate::report::headline::by_rule;
 
-/// The maximum number of attribute changes or versions that a line of the summary lists.
+/// The maximum number of items in the list of changed attributes, and in a list of changed versions.
 const MOVED: usize = 3;
 
 /// The maximum number of files in a list of changed files, and the maximum number of changed fields listed per file.

@@ -9,10 +9,10 @@ use crate::base::error::Reason;
 /// The column that names the kernel of a row.
 pub(crate) const KERNEL_COLUMN: &str = "kernel_source";
 
-/// The entry of `Mapping::conditions` that contains the name of a table. All other entries are named after columns.
+/// The key in `Mapping::conditions` whose value is the name of a table. All other keys are names of columns.
 const TABLE: &str = "op_file";
 
-/// The word in place of a backend in `kernel_source_backends.yaml` if a kernel's backend is still unknown.
+/// The value that `kernel_source_backends.yaml` states for a kernel whose backend is not yet known.
 const UNVERIFIED: &str = "unverified";
 
 /// The contents of `kernel_source_backends.yaml`, which states the backend that runs each kernel. Unknown fields are
@@ -22,8 +22,8 @@ pub struct KernelSources {
     mappings: Vec<Mapping>,
 }
 
-/// An entry of `kernel_source_backends.yaml`. It states the backend that runs a framework's kernel in rows that meet
-/// all conditions.
+/// An entry of `kernel_source_backends.yaml`: the backend that runs one kernel of a framework. The entry applies only
+/// to rows that meet all its conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct Mapping {
     framework: String,
@@ -66,8 +66,9 @@ impl KernelSources {
 }
 
 impl KernelChoices {
-    /// Returns the backends that run a kernel in a table, if there is one that the framework cannot choose. `None` if
-    /// the framework can choose all of them, or if its choices are unknown.
+    /// Searches for a backend that runs the kernel in the table although the framework cannot choose it. If there is
+    /// one, returns all backends that run the kernel. `None` if there is none or if the framework's choices are
+    /// unknown.
     pub(crate) fn of<'a>(
         &'a self,
         framework: &str,
@@ -89,9 +90,8 @@ impl KernelChoices {
 }
 
 impl<'a> KernelBackends<'a> {
-    /// Returns the backend that runs the kernel in a row, but only if the framework cannot choose this backend. `None`
-    /// if the framework can choose it, or if the backend is unknown. `value` returns the row's cell in the named
-    /// column.
+    /// Returns the backend that runs the kernel in a row although the framework cannot choose it. `None` if the
+    /// framework can choose it, or if the backend is unknown. `value` takes a column's name and returns the row's cell.
     pub(crate) fn outside<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Option<&'a str> {
         let holds = |(column, wanted): (&String, &String)| {
             column == TABLE || value(column) == Some(wanted.as_str())

@@ -19,7 +19,7 @@ pub struct Lanes {
     pub defaults: AttentionLanes,
 }
 
-/// The word in place of a lane in `attention_lane_defaults.yaml` if there is no default lane.
+/// The value in `attention_lane_defaults.yaml` which states that there is no default lane.
 const DEFAULT: &str = "default";
 
 /// The section of `attention_lane_defaults.yaml` for single model architectures, which is ignored.
@@ -56,8 +56,8 @@ impl AttentionLanes {
         Ok(Self(lanes))
     }
 
-    /// Returns the default lane of a backend's version on GPUs with a compute capability. If this version is not
-    /// listed, the newest older version that is listed applies. `None` if there is no default lane.
+    /// Returns the default lane (kernel) of a backend's version on GPUs with this compute capability; `None` if there
+    /// is no default lane. A version without an entry has the lane of the newest older version with an entry.
     pub(crate) fn pinned(&self, backend: &str, version: &str, capability: i64) -> Option<&str> {
         let wanted = release(version);
         let entries = self.0.get(backend)?.iter().map(|(from, lanes)| (release(from), lanes));

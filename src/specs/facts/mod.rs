@@ -32,8 +32,8 @@ pub struct FactFiles {
     pub attention_lanes: LanesFile,
     /// The location of the file that lists the backend of each kernel.
     pub kernel_sources: FactFile,
-    /// The lists of numbers that are read from the source code of the planner's loader, such as the number of attention
-    /// heads of each model. The map's key is the list's name; the value is the list's location.
+    /// The locations of lists in the source code of the planner's loader, by the list's name. For example, one of these
+    /// lists states the number of attention heads of each model.
     pub pins: BTreeMap<String, PinFile>,
 }
 
@@ -94,8 +94,8 @@ impl PinFile {
 }
 
 impl FactFiles {
-    /// Reads `rules/facts.yaml`. If an overlay replaces this file, only the last file is read. Without a file, all
-    /// facts are empty.
+    /// Reads the last one of `files`: the embedded `rules/facts.yaml`, or an overlay's file that replaces it. Returns
+    /// empty values if there is no file.
     pub(super) fn read<'a>(files: impl Iterator<Item = &'a SpecFile>) -> Result<Self> {
         files.last().map_or_else(|| Ok(Self::default()), SpecFile::parse)
     }
@@ -114,16 +114,16 @@ pub struct StatedFacts {
     pub kernel_sources: Option<KernelSources>,
     /// The lists of numbers in the loader's source code, by the list's name.
     pub pins: BTreeMap<String, Pins>,
-    /// The names of lists in the loader's source code that the pull request may change, because it changes the list's
-    /// source file. A text that is missing from such a list is therefore not an error.
+    /// The names of lists in the loader's source code whose file the pull request changes. A text that such a list
+    /// lacks is then not an error, because the pull request may add it.
     pub unsettled: BTreeSet<String>,
 }
 
 /// A list in the loader's source code that maps texts to numbers, such as model names to numbers of attention heads.
 pub(crate) type Pins = BTreeMap<String, f64>;
 
-/// Reads the match arms `"text" => Some(number)` of a Rust function. `after` is the code at the function's start; its
-/// end is the next line that consists of `}`. `None` if there is no such function or match arm.
+/// Reads the match arms `"text" => Some(number)` of a function in Rust code. `after` is the start of the function, such
+/// as `fn heads(`. `None` if there is no such function or match arm.
 pub(crate) fn pins_of(code: &str, after: &str) -> Option<Pins> {
     let body = &code[code.find(after)? + after.len()..];
     let body = body.lines().take_while(|line| *line != "}");

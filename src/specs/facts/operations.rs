@@ -43,8 +43,8 @@ impl Operations {
         crate::base::yaml::parse(text)
     }
 
-    /// Returns the families that list a table, for each table, in the catalog's order. The map's key is the table's
-    /// name. A table should have only one family; if it has several, the first is used.
+    /// Returns the families of each table, in the catalog's order. The map's key is the table's name. A table should
+    /// have only one family; if it has several, the first is used.
     pub fn tables(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut tables: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for listed in &self.families {

@@ -74,7 +74,8 @@ pub(crate) struct TableFiles {
     /// object; the member's name becomes the row's cell in the column `name`.
     #[serde(default)]
     pub rows: Option<String>,
-    /// The named parts of the path that become columns of the table.
+    /// The named parts of the path that are also columns of the table, such as `model` for the path
+    /// `{model}/dense.csv`. In such a column, all rows of a file have the same value.
     #[serde(default)]
     pub columns: Vec<String>,
     /// The values to fill in for columns that a file lacks, by the column's name.

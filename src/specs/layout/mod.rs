@@ -81,8 +81,8 @@ pub struct Layout {
     detect: Vec<Regex>,
     /// The files of the layout's tables.
     pub tables: Vec<LayoutTable>,
-    /// The names of the folders in each path pattern, such as `family`, `backend` and `version`. Empty for all layouts
-    /// except the public one.
+    /// For each path pattern, the names of its folders, such as `family`, `backend` and `version`. Only the public
+    /// layout has these lists.
     folders: Vec<Vec<String>>,
 }
 
@@ -94,7 +94,8 @@ pub struct LayoutTable {
     pub identity: [String; 4],
     /// The format of the files; `None` for Parquet.
     pub dialect: Option<Dialect>,
-    /// The named parts of the path that become columns of the table.
+    /// The named parts of the path that are also columns of the table, such as `model` for the path
+    /// `{model}/dense.csv`.
     pub columns: Vec<String>,
     files: Vec<Regex>,
 }
@@ -139,8 +140,8 @@ impl LayoutTable {
         })
     }
 
-    /// Returns the columns whose cells determine the table's name, system, backend or version. Names in `parts` are
-    /// left out, because they are parts of the path and not columns.
+    /// Returns the columns whose cells determine the table's name, system, backend or version. `parts` contains the
+    /// named parts of the table's path; their names are not columns.
     pub(crate) fn identity_columns(&self, parts: &BTreeMap<String, String>) -> Vec<&str> {
         let names = self.identity.iter().flat_map(|text| braced(text));
         let columns: BTreeSet<&str> = names.filter(|name| !parts.contains_key(*name)).collect();
@@ -205,9 +206,9 @@ impl Layout {
         })
     }
 
-    /// Returns a table's family, backend and version, read from the names of the table's folders. The layout's first
-    /// pattern with as many folders as `folders` applies; `None` if there is no such pattern. The family is `None` if
-    /// the pattern has no folder for it.
+    /// Reads a table's family, backend and version from the names of its folders. The layout's first pattern with the
+    /// same number of folders applies; `None` if there is none. The family is `None` if this pattern contains no
+    /// family.
     pub(crate) fn place<'p>(
         &self,
         folders: &[&'p str],
