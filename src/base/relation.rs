@@ -84,9 +84,9 @@ impl<'a> RowRelation<'a> {
         Ok(open)
     }
 
-    /// Returns, for each of `rows`, how much rounding alone can change the difference between the two `equal` values.
-    /// This is a sum over the rounded columns. Each column adds the change of the difference if the column's value
-    /// changes by half a unit of its last digit.
+    /// Returns for each of `rows` how much the rounding of columns can change the difference between the two `equal`
+    /// values. To find this, one column after the other is changed by half a unit of its last digit. The resulting
+    /// changes of the difference are added up.
     fn rounding(
         &self,
         scope: &dyn Scope,

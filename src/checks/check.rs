@@ -110,7 +110,7 @@ pub enum Check {
     LatencyMoved(moved::MoveLimits),
     /// Errors that disappear because a pull request changes facts that the database states, such as a peak rate.
     Excused(excused::Excuses),
-    /// Predicted step times that become errors.
+    /// Step times that the planner predicts from measurements before a pull request, but not after it.
     PredictionLost,
     /// Predicted step times that change.
     PredictionMoved(predictions::MovedPredictions),

@@ -133,8 +133,8 @@ impl<'s, 'n> Reader<'s, 'n> {
         self.problems.push(Problem { kind, severity, field: field.into(), line, text });
     }
 
-    /// Reports required fields and sections that are in a wrong section of the document. From then on, the reader
-    /// treats them as if they were in the right section.
+    /// Reports required fields and sections that are in a wrong section of the document, and adds them to `nodes` at
+    /// the right path.
     fn relocate(&mut self, mut movable: Vec<&str>) {
         let place = |path: &str| match section_of(path) {
             "" => "at the top level".to_owned(),

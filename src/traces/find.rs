@@ -11,14 +11,15 @@ const LARGEST_DOCUMENT: u64 = 1 << 20;
 /// The maximum size of a metric file, in bytes.
 const LARGEST_METRICS: u64 = 64 << 20;
 
-/// The name of the folder that the user requested with the option `--traces`, which may be empty; `None` without this
-/// option. With the option, a matching file name is enough to identify a trace file. Without it, the file's content
-/// must match too.
+/// The name of the folder that the user passed with the option `--traces`; `None` without this option. The name can be
+/// empty. With the option, a matching file name is enough to identify a trace file. Without it, the file's content must
+/// match too.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceRequest<'a>(pub Option<&'a str>);
 
 impl<'a> TraceRequest<'a> {
-    /// Returns `name`, or the name of the requested folder if `name` is empty.
+    /// Returns `name`, which is the name of a file's directory. If it is empty, returns the name of the folder that the
+    /// user passed with `--traces`.
     pub(crate) fn dir_name<'d>(self, name: &'d str) -> &'d str
     where
         'a: 'd,

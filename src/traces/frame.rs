@@ -133,7 +133,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The values that formulas read: the columns of a frame, the figures of each row's system, and the thresholds.
+/// The values that formulas read: the columns of a frame, the properties of each row's system (such as `gpu.mem_bw`),
+/// and the thresholds.
 pub(crate) struct FrameView<'a> {
     pub frame: &'a Frame<'a>,
     pub thresholds: &'a Thresholds,

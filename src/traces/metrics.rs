@@ -165,8 +165,8 @@ impl Metrics<'_, '_> {
         Ok(())
     }
 
-    /// Adds a finding about rows that break a relation. If a default accelerator was assumed for the rows, `assumed` is
-    /// its name and the finding is at most a warning.
+    /// Adds a finding about rows that break a relation. `assumed` is the name of the accelerator if it was only assumed
+    /// for these rows. The finding is then at most a warning.
     fn broken(
         &self,
         findings: &mut Findings<'_>,
@@ -205,8 +205,8 @@ pub(crate) struct RowFinding<'a> {
     pub message: String,
     pub rows: Vec<usize>,
     pub values: &'a RowValues<'a>,
-    /// The thresholds on which the finding is based, as pairs of name and value. Each threshold has two pairs: one
-    /// states its value, and the other, named `NAME_from`, states the source of the value.
+    /// The thresholds on which the finding is based. Each threshold gives two pairs: `NAME` with the threshold's value,
+    /// and `NAME_from` with the source of this value.
     pub grounds: Vec<(String, Json)>,
 }
 

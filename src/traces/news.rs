@@ -21,8 +21,7 @@ pub struct Changed {
     /// The changed files: cards, configs, metric files, files that a run's ranks wrote, and job scripts that name a
     /// config.
     pub files: Vec<FileDiff>,
-    /// The head's findings that the base does not have, and all findings on changed files. Each finding is marked as
-    /// new or existing.
+    /// The head's new findings, and its existing findings on changed files. Each finding is marked as new or existing.
     pub findings: Vec<Finding>,
     /// Findings of the base that the head no longer has.
     pub repaired: Vec<Repaired>,
@@ -64,8 +63,8 @@ pub fn changed(
     Ok(Changed { files, findings, repaired, figures })
 }
 
-/// All files of base and head, by file name. This index tells whether a job script contains the name of a config. A
-/// file is opened only if a script contains its name.
+/// An index of the files of base and head by file name. It is used to find out whether a job script contains the name
+/// of a config. A file is opened only if a script contains its name.
 struct Configs<'a> {
     by_name: BTreeMap<&'a str, SameNamed<'a>>,
     specs: &'a TraceSpecs,

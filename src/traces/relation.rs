@@ -62,8 +62,8 @@ impl Relation {
         names.iter().map(|n| ((*n).to_owned(), frame.cell(n, row).json())).collect()
     }
 
-    /// Returns the thresholds that the relation uses, as pairs of name and value. Each threshold has two pairs: one
-    /// states its value, and the other, named `NAME_from`, states the source of the value.
+    /// Returns the thresholds that the relation uses. Each threshold gives two pairs: `NAME` with the threshold's
+    /// value, and `NAME_from` with the source of this value.
     pub(crate) fn grounds(&self, thresholds: &Thresholds) -> Vec<(String, Json)> {
         let mut grounds = Vec::new();
         for name in self.thresholds() {

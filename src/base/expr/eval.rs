@@ -59,9 +59,8 @@ impl ExprNode {
         })
     }
 
-    /// Finds nulls in the inputs of the formula, which are columns, fields and lookups. Returns one item per input,
-    /// with a flag for each row: true if the input is null in this row. Inputs of `IS NULL` and `coalesce` are left
-    /// out, since both accept nulls.
+    /// Returns for each input of the formula (column, field or lookup) in which rows the input is null. Inputs that `IS
+    /// NULL` or `coalesce` reads are left out, since both accept nulls.
     pub(super) fn nulls(&self, scope: &dyn Scope) -> Result<Vec<Vals<'static, bool>>, String> {
         let (mut inputs, mut asked) = (BTreeMap::new(), BTreeSet::new());
         self.visit(&mut |node| match node {
@@ -249,7 +248,7 @@ impl<'v> MergedTexts<'v> {
         }
     }
 
-    /// Creates a text value with the joined dictionary. `code` returns the index in this dictionary for a row.
+    /// Creates a value with one text per row. `code` returns the index of a row's text in the common dictionary.
     fn rows(self, rows: usize, code: impl Fn(&Self, usize) -> u32) -> Value<'static> {
         let codes: Vec<u32> = (0..rows).map(|row| code(&self, row)).collect();
         Value::Text(Vals::Rows(codes.into()), Cow::Owned(self.dict))

@@ -10,7 +10,7 @@ use regex::Regex;
 pub(super) enum Reading {
     Whole(i128),
     Fraction(f64),
-    /// A value other than a number, as a description for messages, such as `a date`. Also a number in base 60.
+    /// Any other value, as a description for messages, such as `a date` or `a number in base 60`.
     Other(&'static str),
 }
 

@@ -156,7 +156,8 @@ impl<'a> Loss<'a> {
         unmeasured
     }
 
-    /// Sums a count of lost keys or shapes over all entries of `unserved`. `number` returns the count of one entry.
+    /// Returns the sum of a count, such as the number of lost keys, over all entries of `unserved`. `number` returns
+    /// the count of one entry.
     fn sum(&self, number: fn(&Unserved) -> u64) -> u64 {
         self.unserved.iter().map(|unserved| number(unserved)).sum()
     }
@@ -193,8 +194,8 @@ impl<'a> Loss<'a> {
 }
 
 impl NoLongerServed {
-    /// Describes two kinds of slices: those that lose most of the points inside their sweeps, and those in which
-    /// interpolation gives other latencies than the lost ones. `None` without such slices.
+    /// Describes the slices whose lost points interpolation cannot replace. These slices lose most of the points inside
+    /// their sweeps, or interpolation gives other latencies than the lost ones. `None` if there are no such slices.
     fn missed(&self, unserved: &Unserved) -> Option<String> {
         let slices = || unserved.slices.iter().filter(|(_, lost)| lost.inner >= self.keys);
         let hollow: Vec<_> = slices().filter(|(_, lost)| lost.inner > lost.remaining).collect();
@@ -282,8 +283,8 @@ fn words(unserved: &Unserved) -> String {
     parts.join("; ")
 }
 
-/// Names the slices that lose the most shapes, with the number of shapes: `: gemm_dtype=fp8 (12); gemm_dtype=int8 (3),
-/// …`.
+/// Names the slices that lose the most shapes (keys without their axis values) and each slice's number of lost shapes:
+/// `: gemm_dtype=fp8 (12); gemm_dtype=int8 (3), …`.
 fn named_slices(unserved: &Unserved) -> String {
     let slices = unserved.slices.iter();
     let mut slices: Vec<(&SliceName, &UnservedSlice)> =

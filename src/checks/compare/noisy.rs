@@ -43,9 +43,9 @@ pub struct NoiseLimits {
     points: u32,
     /// A noisy slice has at least this share of disturbed points among its compared points.
     share: f64,
-    /// A slice is rough if the median distance of its points from the line between their neighbours is at least this
-    /// limit, as the logarithm of a factor. Distances are computed after division by the latencies of the other table
-    /// that makes the median smallest.
+    /// The minimum roughness of a rough slice, as the logarithm of a factor. The roughness is the median distance of
+    /// the slice's points from the line between their neighbours, after division by another table's latencies. The
+    /// other table that gives the smallest roughness counts.
     roughness: f64,
     /// At least this many other tables must show that the slice is rough.
     references: usize,
@@ -62,9 +62,9 @@ struct ZigzagLimits {
     /// In a zigzag, the median distance of the points from the line between their neighbours is at least this limit, as
     /// the logarithm of a factor.
     distance: f64,
-    /// The minimum and the maximum share of a zigzag's points that are on the other side of the line than the point
-    /// before. For random noise, this share is two thirds. A share above the maximum means that every other size takes
-    /// longer, as with a kernel that pads.
+    /// The minimum and the maximum share of points in a zigzag that change sides: they are above the line between their
+    /// neighbours after a point below it, or the reverse. For random noise, this share is two thirds. A share above the
+    /// maximum means that every other size takes longer, as with a kernel that pads.
     flips: [f64; 2],
 }
 
@@ -197,8 +197,8 @@ impl<'a> Zigzag<'a> {
 }
 
 impl ZigzagLimits {
-    /// Returns a slice's zigzag along the axis on which its points are closest to the line. Returns `None` unless the
-    /// slice zigzags along every axis that has enough points.
+    /// Takes a slice's points along each axis (`along`). If they are a zigzag along every axis that has enough points,
+    /// returns the zigzag with the smallest `distance`; otherwise, returns `None`.
     fn least<'a>(self, along: Vec<Zigzag<'a>>) -> Option<Zigzag<'a>> {
         let [least, most] = self.flips;
         let is_noise = |zigzag: &Zigzag<'_>| {

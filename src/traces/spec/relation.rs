@@ -73,7 +73,7 @@ impl Relation {
         self.filter.iter().chain(&self.holds).chain(equal)
     }
 
-    /// Returns true if the relation's formulas read figures of the row's system.
+    /// Returns true if the relation's formulas read properties of the row's system, such as `gpu.mem_bw`.
     pub(crate) fn reads_figures(&self) -> bool {
         self.formulas().flat_map(Expr::fields).any(|field| !field.starts_with("threshold."))
     }
@@ -96,7 +96,8 @@ impl Relation {
     }
 }
 
-/// Refuses formulas that read an unknown column, threshold or figure, because such formulas would never find anything.
+/// Checks the derived columns and the relations of a spec. Returns an error, for example, if a formula reads an unknown
+/// column. Adds the names of the derived columns to `known`.
 pub(crate) fn check(
     known: &mut BTreeSet<String>,
     derive: &[DerivedColumn],
@@ -132,7 +133,8 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Refuses a formula that reads an unknown column, threshold or figure.
+/// Returns an error if a formula reads an unknown column, an unknown threshold, or a dotted name that starts with
+/// neither `threshold.`, `gpu.` nor `node.`.
 pub(crate) fn reads(
     formula: &Expr,
     known: &BTreeSet<String>,

@@ -15,9 +15,9 @@ use crate::checks::compare::series::{
 /// division by their latencies. Steps of the kernel occur in all tables, so the division removes them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct ReferenceEvidence {
-    /// The logarithm of the factor by which the point is slower than its neighbours, after division by a reference's
-    /// latencies. It is negative for a faster point. It is the deviation closest to 0 over the groups of references,
-    /// and 0 if a group does not show the deviation.
+    /// How much the point deviates from its neighbours after division by a reference's latencies, as the logarithm of a
+    /// factor. It is positive for a slow point and negative for a fast one. The group of references with the smallest
+    /// deviation counts; if a group does not confirm the deviation, the score is 0.
     pub score: f64,
     /// Number of independent groups of references that have the point.
     pub groups: usize,
@@ -56,10 +56,10 @@ impl<'a> ComparedDeviation<'a> {
 
 /// Compares a deviating point with groups of references.
 ///
-/// All latencies are divided by a reference's latencies at the same keys, which removes jumps that the kernel has in
-/// every table. Along each axis, the point's ratio is compared with the ratio of the neighbour before, the ratio of the
-/// neighbour after, and the median of the neighbours' ratios. The deviation is the smallest difference, as a logarithm,
-/// or 0 unless the point clearly deviates in every comparison.
+/// For each reference, all latencies are divided by the reference's latencies at the same keys. This removes jumps that
+/// the kernel has in every table. Along each axis, the point is then compared with the neighbour before, with the
+/// neighbour after, and with the median of the neighbours. The smallest difference, as a logarithm, is the deviation.
+/// It is 0 if one of the differences is below `bent.least`.
 ///
 /// A group's deviation is the median over its references. The score is the smallest deviation over the groups.
 pub(crate) fn evidence(
@@ -70,9 +70,9 @@ pub(crate) fn evidence(
     by_groups(groups, 0.0, |reference| by_reference(bent, &reference.latencies))
 }
 
-/// Returns the number of compared groups of references, and as the score the smallest of their deviations.
-/// `by_reference` returns the deviation from one reference. Once the score is at most `least`, further groups are not
-/// compared.
+/// Computes the deviation from each group of references. Returns the number of compared groups and, as the score, the
+/// deviation that is closest to 0. `by_reference` returns the deviation from one reference. Once the score is at most
+/// `least`, the remaining groups are not compared.
 pub(super) fn by_groups(
     groups: &ReferenceGroups,
     least: f64,
@@ -146,10 +146,10 @@ fn ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
     (own > 0.0 && other > 0.0).then(|| own / other)
 }
 
-/// Returns the logarithm of the factor by which a point is slower than its neighbours, after division by a reference's
-/// latencies. Returns 0 if the factor is below the limit, or if the point is fast in its own table but slow after the
-/// division (or the other way round). `None` if the reference lacks the point or its neighbours, or has the same
-/// latency at the point.
+/// Divides the latencies of a point and its neighbours by a reference's latencies. Returns the logarithm of the factor
+/// by which the point is then slower than its neighbours. Returns 0 if the factor is below the limit `bent.least`, or
+/// if the point is slow in its own table but fast after the division, or the reverse. `None` if the reference lacks the
+/// point or its neighbours, or has the same latency at the point.
 pub(super) fn by_reference(bent: &ComparedDeviation<'_>, reference: &KeyLatencies) -> Option<f64> {
     let ComparedDeviation { point, slow, least, neighbours } = *bent;
     let ratio = |point: KeyPoint| ratio(point, reference);

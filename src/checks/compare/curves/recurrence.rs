@@ -39,8 +39,9 @@ pub(crate) fn is_outlier_in(
         && stands_out(windows(point, around, other), spike, least)
 }
 
-/// Looks up the key of `bent` in the table `other`, and compares the point there with the references of `other`
-/// (`groups`). `None` if both points have the same latency, or if they do not deviate in the same direction.
+/// Looks up the key of the deviating point `bent` in the table `other`, and compares the point found there with the
+/// references of `other`, which `groups` returns. `None` if `other` lacks the key, has the same latency at the key, or
+/// does not deviate there in the same direction.
 pub(crate) fn evidence_in<'g>(
     other: &KeyLatencies,
     groups: impl FnOnce() -> &'g ReferenceGroups,

@@ -42,7 +42,8 @@ pub(crate) struct TableScores {
     pub deviations: Vec<ReferenceEvidence>,
     /// Scores of the series that deviate along their whole sweep.
     pub shapes: Vec<SeriesScore>,
-    /// The roughness of each slice that is rough after division by another table's latencies, whichever table is taken.
+    /// The roughness of the table's rough slices. A slice is not rough if it is smooth after division by the latencies
+    /// of at least one other table.
     pub roughness: Vec<Roughness>,
     /// The roughness of each slice that a pull request makes rougher. It is computed from the latencies in the head
     /// divided by the latencies in the base.

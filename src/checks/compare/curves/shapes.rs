@@ -34,9 +34,10 @@ pub(crate) struct SeriesScore {
 pub(crate) struct Roughness {
     /// The slice's index in the sketch.
     pub slice: u32,
-    /// The median roughness of the slice's segments of five points, as the logarithm of a factor. A segment's roughness
-    /// is how far its middle point is from the mean of its two neighbours. The two outer points replace the neighbours
-    /// if the median is then smaller. Latencies are divided by those of the reference that makes the median smallest.
+    /// How far the middle point of five successive points is from the mean of its neighbours, as the logarithm of a
+    /// factor: the median over the slice's segments of five points. The neighbours are either the two adjacent points
+    /// or the two outer points. Latencies are divided by those of a reference. The neighbours and the reference that
+    /// make the median smallest are used.
     pub median: f64,
     /// The number of references that have enough segments of this slice for a comparison.
     pub references: usize,
@@ -65,9 +66,9 @@ fn off_by_reference(shape: &SeriesSamplePoints, reference: &CurveReference) -> O
 }
 
 /// Returns the smallest deviation of a series' points from their slice, as a logarithm. A point's deviation is the
-/// logarithm of its ratio to the reference, minus `level`, the slice's median of these logarithms. Returns 0 if a point
-/// deviates by less than [`KEPT`], or if one point is slow and another one is fast. `None` if the reference lacks a
-/// point.
+/// logarithm of its latency divided by the reference's latency, minus `level`. The level is the median of this
+/// logarithm over the slice. Returns 0 if a point deviates by less than [`KEPT`], or if one point is slow and another
+/// one is fast. `None` if the reference lacks a point.
 fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -> Option<f64> {
     let mut least: Option<f64> = None;
     for point in points {
@@ -81,8 +82,8 @@ fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -
     least
 }
 
-/// Returns the roughness of each slice that is rough after division by the latencies of every reference. Of several
-/// references, the smallest roughness is returned.
+/// Divides each slice's latencies by those of each reference separately, and returns the smallest roughness of each
+/// slice. A slice that is smooth after division by at least one reference is left out.
 pub(super) fn roughness<'k>(
     curve: &TableCurve,
     mut references: impl Iterator<Item = &'k KeyLatencies>,

@@ -30,8 +30,7 @@ pub(crate) struct ReferenceKey<'a> {
     pub had_by: BTreeSet<usize>,
     /// True if the judged table would serve the key.
     pub is_served: bool,
-    /// A sample that contains the key, and the key's index in this sample. The values of the key's parts are read from
-    /// it.
+    /// The sample from which the values of the key's parts are read, and the key's index in this sample.
     sampled: (&'a KeyCoverage, u32),
 }
 
@@ -47,13 +46,13 @@ pub(crate) struct HoleComparison<'a> {
     pub own_slices: Vec<&'a Slice>,
     /// The references: first the nearest systems, then other versions.
     pub references: Vec<KeyReference<'a>>,
-    /// The sampled keys that at least half of the reference systems have, or at least half of the other versions. Each
-    /// of them has a hash in the range that all samples cover, so a key that a sample lacks is really missing in its
-    /// table.
+    /// The sampled keys that at least half of the reference systems or at least half of the other versions have. Only
+    /// keys in the hash range that all samples cover are included: if a sample lacks such a key, its whole table lacks
+    /// the key.
     pub keys: Vec<ReferenceKey<'a>>,
     /// The share of the tables' keys that the samples contain; 1 if they contain all keys.
     pub share: f64,
-    /// True if all reference systems are of other GPU generations.
+    /// True if all reference systems are of other GPU generations than the judged table's system.
     pub is_distant: bool,
     /// The reason why all missing keys may be intended; `None` without such a reason.
     pub caveat: Option<String>,
@@ -160,7 +159,7 @@ impl KeyReference<'_> {
 }
 
 impl ReferenceKey<'_> {
-    /// The key's row in the first reference that has it.
+    /// Returns the index of the key's row in the table of the first reference that has the key.
     pub(crate) fn row(&self) -> u32 {
         let (coverage, point) = self.sampled;
         coverage.row(point as usize)
@@ -265,9 +264,9 @@ impl<'a> Kernels<'a> {
         Self { parts, own, references }
     }
 
-    /// Returns true if a slice of a reference can also be expected in the judged table. Returns false if the table has
-    /// another kernel instead of the slice's kernel, unless a reference has both kernels. Also returns false if the
-    /// references are of other GPU generations (`is_distant`) and the table has no slice of this kernel.
+    /// Returns true if a reference's slice can also be expected in the judged table. Returns false in two cases:
+    /// - The table has the same slice with another kernel, and no reference has the slice with both kernels.
+    /// - The references are of other GPU generations (`is_distant`), and the table has no slice of this kernel.
     fn are_comparable(&self, slice: &Slice, is_distant: bool) -> bool {
         let slice = split(slice, &self.parts);
         let run_together = |own: &KernelSlice<'_>| {

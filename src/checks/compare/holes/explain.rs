@@ -73,7 +73,7 @@ struct UnservedKeys<'a> {
     comparison: &'a HoleComparison<'a>,
     grid: &'a KeyGrid,
     keys: &'a [usize],
-    /// The references that have the keys, by index.
+    /// The indices of references. Each of these references has all the missing keys.
     having: &'a BTreeSet<usize>,
 }
 
@@ -101,8 +101,8 @@ impl UnservedKeys<'_> {
         }
     }
 
-    /// Returns one boolean for each missing key: true if the table serves a key that has the same names and shape and
-    /// for which `fits` returns true. `fits` takes the index of the served key and the index of the missing key.
+    /// Returns for each missing key whether the table serves another key that has the same names and shape and that
+    /// `fits` accepts. `fits` takes the index of the served key and the index of the missing key.
     fn is_served(&self, fits: impl Fn(usize, usize) -> bool) -> Value<'_> {
         let shapes = self.grid.points.slices(&[PartRole::Name, PartRole::Shape]);
         let served: Vec<usize> = self.grid.in_state(KeyState::Served).collect();
@@ -111,8 +111,8 @@ impl UnservedKeys<'_> {
         Value::Bool(Vals::Rows(self.keys.iter().map(is_served).collect()))
     }
 
-    /// Returns one share for each missing key. It is taken over all keys with the same names as the missing key: how
-    /// many of them the table does not serve, divided by their number.
+    /// Returns one share for each missing key: the share of keys that the table does not serve, among all keys that
+    /// have the same names as the missing key.
     fn missing_share(&self) -> Vec<f64> {
         let names = self.grid.points.slices(&[PartRole::Name]);
         let mut counts: BTreeMap<u32, (f64, f64)> = BTreeMap::new();

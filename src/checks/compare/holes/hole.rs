@@ -30,16 +30,16 @@ pub(crate) struct Hole {
     pub of: String,
     /// The values of the missing keys by key part. Key parts with a single value in all keys are left out.
     values: BTreeMap<String, Vec<Json>>,
-    /// True if the missing keys may be a choice: they are a whole slice that only other systems have, and the slice
-    /// depends on the machine.
+    /// True if the table may lack the keys on purpose: they are a whole slice, no other version has them, and the slice
+    /// is defined by a key part that depends on the machine.
     #[serde(skip)]
     pub is_choice: bool,
 }
 
 impl Hole {
     /// Describes keys that are missing together. `workload` lists the key parts that do not depend on the machine.
-    /// Returns `None` if the planner can interpolate the missing sizes from smaller and larger served sizes, and no
-    /// reference of the same version has them.
+    /// Returns `None` for sizes that the planner can interpolate, because the table serves smaller and larger sizes.
+    /// However, such sizes are described if a reference of the same version has them.
     pub(crate) fn new(
         comparison: &HoleComparison<'_>,
         grid: &KeyGrid,
@@ -134,8 +134,8 @@ fn examples(comparison: &HoleComparison<'_>, grid: &KeyGrid, missing: &[usize]) 
     missing.into_iter().map(example).collect()
 }
 
-/// Returns true if the missing keys are sizes along an axis, and the table serves a smaller and a larger size in the
-/// same slice.
+/// Returns true if the missing keys are sizes along an axis, and the table serves smaller and larger sizes than these
+/// in the same slice.
 fn is_inside(grid: &KeyGrid, keys: &MissingKeys) -> bool {
     let axis = keys.conditions.iter().find(|(part, _)| grid.is_axis(**part));
     axis.is_some_and(|(axis, sizes)| {

@@ -11,7 +11,7 @@ use super::grid::{Conditions, KeyGrid, KeyState};
 use crate::base::group::grouped;
 use crate::database::coverage::PartRole;
 
-/// Missing keys of one slice that share some values of a further key part, such as its two largest sizes. The table
+/// Keys of one slice that are missing together, such as all fp8 keys with the two largest sizes of `isl`. The table
 /// serves no key of the slice with these values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MissingKeys {
@@ -30,9 +30,9 @@ struct Slicing {
 }
 
 impl KeyGrid {
-    /// Finds sets of at least `least` keys that are missing together: in one slice, the table serves no key with
-    /// certain values of a key part. Slices with few fixed key parts are searched before slices with more fixed key
-    /// parts. Empty if the table serves no key at all.
+    /// Finds sets of keys that are missing together, such as all fp8 keys with the largest size of `isl`. Each set has
+    /// at least `least` keys. The table serves no key with these values. Large slices are searched before small ones.
+    /// Empty if the table serves no key at all.
     pub(crate) fn missing_together(&self, least: usize) -> Vec<MissingKeys> {
         let mut left: Vec<usize> = self.in_state(KeyState::Missing).collect();
         let mut found = Vec::new();
@@ -65,8 +65,8 @@ impl KeyGrid {
         [vec![whole], each.collect(), vec![names], vec![shapes]]
     }
 
-    /// Returns the largest set of keys in `left` that are missing together; `None` if it has fewer than `least` keys.
-    /// `left` contains the missing keys that are in no earlier set.
+    /// Returns the largest set of keys that are missing together; `None` if it has fewer than `least` keys. Only keys
+    /// in `left` are searched: the missing keys that do not belong to a set yet.
     fn largest(&self, slicings: &[Slicing], left: &[usize], least: usize) -> Option<MissingKeys> {
         let parts = 0..self.points.parts.len();
         let pairs =
@@ -78,8 +78,8 @@ impl KeyGrid {
         (largest.missing.len() >= least).then_some(largest)
     }
 
-    /// Searches the missing keys in `left` for those whose value of the key part `along` is not served anywhere in their
-    /// slice. Returns these keys of one slice, the one with the most of them; `None` if there are none.
+    /// Finds missing keys whose slice has no served key with the same value of the key part `along`. Returns those of
+    /// one slice: the slice with the most such keys. `None` if there are none. Only keys in `left` are searched.
     fn missing_along(
         &self,
         slicing: &Slicing,

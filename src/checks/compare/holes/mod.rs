@@ -51,16 +51,16 @@ use crate::findings::{EXAMPLES, Explained, Finding, Severity, wholes};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Size")]
 pub struct HoleSize {
-    /// The minimum number of missing sampled keys in a hole, as a share of all compared keys. The larger one of this
-    /// limit and `points` applies.
+    /// The minimum number of missing sampled keys in a hole, as a share of all compared keys. A hole must also have at
+    /// least `points` such keys.
     share: f64,
     /// The minimum number of missing sampled keys in a hole.
     points: usize,
-    /// Key parts that do not depend on the machine. A slice that only other GPU generations have counts as missing if
-    /// it is defined by such key parts alone. Otherwise it may be absent by choice.
+    /// Key parts that do not depend on the machine. If only other GPU generations have a slice, its absence is reported
+    /// as a hole only if these key parts alone define the slice. Otherwise, the slice may be absent on purpose.
     workload: Vec<String>,
-    /// Missing keys that do not make up a whole slice or size are reported only if they are at least this share of the
-    /// compared keys. The finding is then an info.
+    /// Scattered missing keys, which do not make up a whole slice or size, are reported as an info if their share of
+    /// the compared keys is at least this limit.
     apart: f64,
     /// Limits for groups of rows with fewer sizes than the other groups of their table.
     ladders: ShortLadders,

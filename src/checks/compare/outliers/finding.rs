@@ -14,8 +14,9 @@ use crate::findings::{EXAMPLES, Finding, Severity, SliceEvidence};
 /// The largest number of rows that a finding lists.
 const LISTED: usize = 1000;
 
-/// Creates a finding on a table's outliers. Outliers that other tables also have are left out, unless all `points` are
-/// such outliers; then the finding is an info. It is also an info if `is_minor` returns true for its outliers.
+/// Creates a finding on those of `points` that are outliers in this table only. If other tables have the same outliers
+/// at all `points`, the finding is on all of them and is an info. It is also an info if `is_minor` returns true for its
+/// outliers.
 pub(super) fn finding(
     rule: RuleHead<'_>,
     at: &CrossContext<'_>,

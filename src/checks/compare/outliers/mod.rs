@@ -36,11 +36,11 @@ pub struct Outliers<const SPIKE: bool>(OutlierLimits);
 pub(crate) struct OutlierLimits {
     /// A point is an outlier if it differs from every neighbour by at least this factor.
     factor: f64,
-    /// The exponent in a limit for outliers. Two reruns of a table differ by some factor f or more in 1 % of cases. An
-    /// outlier's factor must be at least f to the power of `tails`.
+    /// An outlier's factor must be at least f to the power of `tails`, where f is the 99th percentile of the factor
+    /// between two measurements of the same point.
     tails: f64,
-    /// The longer one of an outlier's latency and its neighbours' latency must be at least this, in ms. At shorter
-    /// latencies, the timer's resolution explains deviations.
+    /// An outlier or its neighbours must take at least this time in ms. If both are shorter, the timer's resolution
+    /// explains deviations.
     floor_ms: f64,
     /// An outlier recurs in another table if the same key is an outlier there by at least this factor.
     recurs: f64,
@@ -53,19 +53,19 @@ pub(crate) struct OutlierLimits {
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CurveLimits {
-    /// A point that is off the line between its neighbours by at least this factor is compared with other tables. An
-    /// outlier that is off by less than this factor after division by their latencies counts as a step of the kernel.
+    /// A point is compared with other tables if it is off the line between its neighbours by at least this factor. If
+    /// it is off by less than this factor after division by the other tables' latencies, it counts as a step of the
+    /// kernel.
     bends: f64,
     /// A point is an outlier if it deviates by at least this factor after division by another table's latencies.
     factor: f64,
-    /// The exponent in a limit for outliers. Two reruns of a table differ by some factor f or more in 1 % of cases. An
-    /// outlier's factor must be at least f to the power of `tails`.
+    /// An outlier's factor must be at least f to the power of `tails`, where f is the 99th percentile of the factor
+    /// between two measurements of the same point.
     tails: f64,
     /// The minimum factor of an outlier, in place of `factor`, if its latency is below `floor_ms`, where the timer is
     /// not precise.
     short: f64,
-    /// The longer one of an outlier's latency and its neighbours' latency must be at least this, in ms. No timer
-    /// resolves shorter latencies.
+    /// An outlier or its neighbours must take at least this time in ms. No timer resolves shorter latencies.
     least_ms: f64,
     /// At least this many independent groups of other tables must confirm an outlier.
     groups: usize,
@@ -84,8 +84,8 @@ struct ShapeLimits {
     /// A series deviates if it differs from its slice by at least this factor, after division by another table's
     /// latencies.
     factor: f64,
-    /// A slice is not judged if more than the share `share` of its series differ from the slice by at least this
-    /// factor. Such a slice runs other kernels than the other tables.
+    /// If more than the share `share` of a slice's series differ from the slice by at least this factor, the slice is
+    /// not judged. Such a slice runs other kernels than the other tables.
     calm: f64,
     /// The maximum share of a slice's series that may differ from the slice by the factor `calm` or more.
     share: f64,
@@ -254,8 +254,9 @@ impl OutlierLimits {
         })
     }
 
-    /// Returns true if an outlier is probably a wrong measurement. A spike always is. A drop is not if it is at the end
-    /// of every axis, where a cache or an idle expert may make it fast, or if the machine's other tables are as fast.
+    /// Returns true if an outlier is probably a wrong measurement. A spike always is. A drop is, except in two cases:
+    /// - It is at the end of every axis, where a cache or an idle expert may make it fast.
+    /// - The machine's other tables are as fast.
     fn supported(&self, at: &CrossContext<'_>, file: &TableFile, one: &SketchOutlier) -> bool {
         let Outlier { inner, .. } = one.outlier;
         let at_level =
@@ -284,7 +285,8 @@ impl OutlierLimits {
     }
 }
 
-/// The factor by which two reruns of a table differ in 1 % of cases, at a latency in ms; 1 if it is not known.
+/// Returns the 99th percentile of the factor between two measurements of the same point, at a latency in ms; 1 if it is
+/// not known.
 fn rerun_tail(at: &CrossContext<'_>, file: &TableFile, latency: f64) -> f64 {
     let noise = at.state.specs.noise.at(&file.table, &file.place.backend, latency);
     noise.map_or(1.0, |band| band.p99)
