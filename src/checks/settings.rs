@@ -190,7 +190,7 @@ impl Settings {
     /// facts in the specs.
     pub(crate) fn take_facts(&mut self, source: &dyn Source, catalog: &Catalog) -> TreeFacts {
         let facts = TreeFacts::read(source, catalog, &self.specs);
-        self.specs = facts.over(&self.specs);
+        self.specs = facts.apply_to(&self.specs);
         facts
     }
 

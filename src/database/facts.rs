@@ -123,15 +123,15 @@ impl TreeFacts {
     }
 
     /// Marks the facts whose file is new or differs from the file in `base`.
-    pub(crate) fn since(mut self, base: &Self) -> Self {
+    pub(crate) fn mark_changes(mut self, base: &Self) -> Self {
         let is_same = |a: &FactsFile, b: &FactsFile| (&a.name, a.id) == (&b.name, b.id);
         let changed = self.files.iter().filter(|own| !base.files.iter().any(|b| is_same(own, b)));
-        self.tree.unsettled = changed.map(|file| file.name.clone()).collect();
+        self.tree.changed_lists = changed.map(|file| file.name.clone()).collect();
         self
     }
 
     /// Returns a copy of `specs` in which these facts replace the facts of `rules/`.
-    pub(crate) fn over(&self, specs: &Specs) -> Specs {
+    pub(crate) fn apply_to(&self, specs: &Specs) -> Specs {
         specs.with_facts(&self.tree)
     }
 

@@ -67,7 +67,7 @@ pub(crate) struct ReadState {
 impl ReadState {
     /// Creates a state whose `facts` override `specs`.
     pub(crate) fn new(catalog: Catalog, facts: TreeFacts, specs: &Specs) -> Self {
-        let specs = facts.over(specs);
+        let specs = facts.apply_to(specs);
         Self { catalog, facts, specs }
     }
 

@@ -58,14 +58,14 @@ pub struct ComparedStates {
     pub base: String,
     /// Commit of the head. If nothing is compared, the commit of the only state. `None` for files on disk.
     pub head: Option<String>,
-    /// Date of the head's commit and name of the repository, such as `2026-11-20, owner/name`. Empty for files on disk.
-    pub head_origin: String,
+    /// The root folder, the base (if there is one) and the head as a text for people, each commit with its date.
+    pub description: String,
 }
 
 impl Default for ComparedStates {
     /// The default revisions: `origin/HEAD` as base and `HEAD` as head.
     fn default() -> Self {
-        Self { base: "origin/HEAD".into(), head: Some("HEAD".into()), head_origin: String::new() }
+        Self { base: "origin/HEAD".into(), head: Some("HEAD".into()), description: String::new() }
     }
 }
 

@@ -119,7 +119,7 @@ fn page_view<'a>(view: &'a ReportView<'a>, charts: &'a [Drawing]) -> Page<'a> {
         files: view.changes.as_ref().map_or(&[], |c| &c.files),
         charts,
         measured: measured::lines(view.raw),
-        states: clean(&view.raw.states.head_origin),
+        states: clean(&view.raw.states.description),
         contents: Vec::new(),
         summary: &view.summary,
         repaired: view.repaired.as_deref(),

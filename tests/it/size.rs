@@ -21,10 +21,10 @@ struct Ceiling {
 
 /// The ceilings, largest room first; `top` is `main.rs` and `lib.rs`. Lower a ceiling when its room shrinks.
 const CEILINGS: [Ceiling; 12] = [
-    Ceiling { room: "checks", lines: 12_728, target: 11_800 },
-    Ceiling { room: "database", lines: 11_064, target: 10_400 },
+    Ceiling { room: "checks", lines: 12_732, target: 11_800 },
+    Ceiling { room: "database", lines: 11_067, target: 10_400 },
     Ceiling { room: "jobs", lines: 7_240, target: 6_891 },
-    Ceiling { room: "report", lines: 7_004, target: 6_500 },
+    Ceiling { room: "report", lines: 7_007, target: 6_500 },
     Ceiling { room: "gpu", lines: 4_482, target: 4_079 },
     Ceiling { room: "traces", lines: 2_973, target: 2_966 },
     Ceiling { room: "planner", lines: 2_031, target: 1_100 },
@@ -37,7 +37,7 @@ const CEILINGS: [Ceiling; 12] = [
 
 /// Lines of code that later issues may add to the total. An issue that raises the ceilings of rooms takes the same
 /// number off its allowance; what it leaves lapses. A negative number is owed: that issue gives the lines back.
-const ALLOWANCES: [(&str, isize); 1] = [("one way, plain words", 34)];
+const ALLOWANCES: [(&str, isize); 1] = [("one way, plain words", 23)];
 
 /// The maximum number of lines of a file.
 const FILE_LINES: usize = 350;

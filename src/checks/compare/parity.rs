@@ -160,7 +160,7 @@ impl<'a> ParityCase<'a> {
         if own == 0 {
             return None;
         }
-        let (nearness, near) = at.shelf.near(file);
+        let (nearness, near) = at.shelf.peers_of(file);
         let mut references: Vec<(&str, Vec<&Sketch>)> = Vec::new();
         for (system, editions, _) in
             near.into_iter().filter(|_| nearness == SystemKinship::Generation)

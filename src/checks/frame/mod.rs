@@ -46,9 +46,9 @@ pub(crate) fn judge<'a>(
     terms: Terms<'a>,
     progress: &dyn Progress,
 ) -> Result<Judgement> {
-    let (base, pairs, changed_facts, excused, details) = match before {
-        Some(ChangeScope { base, pairs, facts, excused, details }) => {
-            (Some(base), pairs, Some(facts), excused, details)
+    let (base, pairs, changed_facts, hidden_by_facts, details) = match before {
+        Some(ChangeScope { base, pairs, facts, hidden_by_facts, details }) => {
+            (Some(base), pairs, Some(facts), hidden_by_facts, details)
         }
         None => (None, Vec::new(), None, None, None),
     };
@@ -59,7 +59,11 @@ pub(crate) fn judge<'a>(
     let needs = needs.fold(CheckInputs::default(), CheckInputs::and);
     let head = scopes.len() - 1;
     let subjects = scopes[head].subjects.clone();
-    scopes.extend(excused.map(|state| StateScope { state, selected, subjects: BTreeSet::new() }));
+    scopes.extend(hidden_by_facts.map(|state| StateScope {
+        state,
+        selected,
+        subjects: BTreeSet::new(),
+    }));
     let judging = JudgeRun {
         terms,
         needs,

@@ -53,7 +53,7 @@ impl Diff {
 fn nearest<'a>(shelf: &TableIndex<'a>, file: &TableFile) -> Option<&'a TableFile> {
     let before = shelf.editions(file).and_then(|all| all.last_before(&file.place.version));
     let near = || {
-        let near = shelf.near(file).1;
+        let near = shelf.peers_of(file).1;
         let same = near.iter().find_map(|(_, editions, _)| editions.get(&file.place.version));
         same.or_else(|| near.first().map(|(.., edition)| *edition))
     };

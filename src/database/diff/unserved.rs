@@ -34,7 +34,7 @@ pub struct Unserved {
     /// The name of the table.
     pub table: String,
     /// The version whose file serves the most keys of the table in the head; `None` if no file serves any key.
-    pub answers: Option<String>,
+    pub best_version: Option<String>,
     /// The head's current version; `None` if the base's current version was not loaded from the changed tables.
     pub current: Option<String>,
     /// The keys that no lookup finds any more, counted by slice.
@@ -177,7 +177,7 @@ impl<'a> LosingTables<'a> {
     }
 
     /// Returns the files from which the loader reads the table in the head.
-    fn versions<'h>(&self, head: State<'h>) -> Vec<&'h TableFile> {
+    fn files_of_head<'h>(&self, head: State<'h>) -> Vec<&'h TableFile> {
         // A text table replaces a text table only: the loader does not read text if there is a Parquet file.
         let had_parquet = self.changes.iter().any(|(diff, _)| diff.was_parquet());
         let reads_text = head.specs.loader.text_tables || !had_parquet;
@@ -205,7 +205,7 @@ impl<'a> LosingTables<'a> {
         let mut served = RemainingKeys::default();
         lost.values().for_each(|key| *served.removed.entry(key.slice).or_default() += 1);
         served.ends.extend(lost.values().filter_map(|key| Some((key.at.as_ref()?.0, None))));
-        for file in self.versions(head) {
+        for file in self.files_of_head(head) {
             let slices = each_read_key(head, file, spec, |key| {
                 lost.remove(&key.hash);
                 if let Some(ends) = served.ends.get_mut(&key.shape) {
@@ -271,7 +271,7 @@ impl<'a> LosingTables<'a> {
         let mut found = Unserved {
             place: first.place.clone(),
             table: self.table.to_owned(),
-            answers: served.most.as_ref().map(|(_, version)| version.clone()),
+            best_version: served.most.as_ref().map(|(_, version)| version.clone()),
             current: self.current.as_ref().map(|files| files.version.to_owned()),
             slices: BTreeMap::new(),
             whole_slices: 0,

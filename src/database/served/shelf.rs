@@ -170,7 +170,10 @@ impl<'a> TableIndex<'a> {
     /// Returns the peers of a table on other systems, and how they are related to it. Peers are the table's current
     /// versions on systems of the same GPU generation. If there are no such peers, the tables of the same version on
     /// all other systems are peers, because collectors of one version measure the same cases.
-    pub(crate) fn near<'s>(&'s self, file: &TableFile) -> (SystemKinship, Vec<SystemPeer<'s, 'a>>) {
+    pub(crate) fn peers_of<'s>(
+        &'s self,
+        file: &TableFile,
+    ) -> (SystemKinship, Vec<SystemPeer<'s, 'a>>) {
         self.system_peers_of(&file.table, &file.place)
     }
 
@@ -216,7 +219,7 @@ impl<'a> TableIndex<'a> {
             let Some(spec) = specs.tables.get(table) else { continue };
             for (system, editions) in backends.values().flatten() {
                 let Some(current) = self.current(system, editions) else { continue };
-                for (_, _, edition) in self.near(current.files[0]).1 {
+                for (_, _, edition) in self.peers_of(current.files[0]).1 {
                     files.extend(self.served(spec, edition).fresh());
                 }
                 if spec.filling != Filling::Always {

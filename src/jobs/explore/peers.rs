@@ -76,7 +76,7 @@ fn backends<'a>(
 
 /// Returns the same table on similar systems.
 fn systems<'a>(shelf: &TableIndex<'a>, file: &TableFile) -> Vec<PeerTable<'a>> {
-    let near = shelf.near(file).1.into_iter();
+    let near = shelf.peers_of(file).1.into_iter();
     let named = |system: &str, edition: &Edition<'a>| {
         let name = format!("{system} {} {}", file.place.backend, edition.version);
         Some((name, first(edition)?))

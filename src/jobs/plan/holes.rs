@@ -77,7 +77,7 @@ fn holed(data: &JudgedData<'_>) -> Vec<HoledTable> {
         let (Some(file), Some(holes)) = (file, holes.filter(|h| !h.is_empty())) else { continue };
         let Some(spec) = state.specs.tables.get(&file.table) else { continue };
         let own = shelf.sources(&file.place, &file.table, spec.filling);
-        let near = shelf.near(file).1;
+        let near = shelf.peers_of(file).1;
         let there = near.iter().flat_map(|(_, _, edition)| {
             shelf.served(spec, edition).fresh().cloned().collect::<Vec<_>>()
         });

@@ -30,7 +30,7 @@ impl Root {
                 || TreeFacts::read(base, &before, specs),
                 || TreeFacts::read(head, &after, specs),
             );
-            let head_facts = head_facts.since(&base_facts);
+            let head_facts = head_facts.mark_changes(&base_facts);
             let (before, after) = rayon::join(
                 || ReadState::new(before, base_facts, specs),
                 || ReadState::new(after, head_facts, specs),

@@ -135,7 +135,7 @@ pub fn run(options: &SanityOptions, progress: &dyn Progress) -> Result<(Report, 
         states: ComparedStates {
             base: base.commit().unwrap_or_else(|| options.base_ref.clone()),
             head: head.commit(),
-            head_origin: states_in_words(&options.root, Some(base), head),
+            description: states_in_words(&options.root, Some(base), head),
         },
         repaired,
         predictions: predicted.section,

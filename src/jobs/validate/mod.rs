@@ -189,7 +189,7 @@ pub(crate) fn judged_source<R>(
     // Each root is judged by its own facts and compared only with itself.
     let facts: Vec<TreeFacts> =
         roots.iter().map(|root| TreeFacts::read(source, root, &settings.specs)).collect();
-    let specs: Vec<Specs> = facts.iter().map(|facts| facts.over(&settings.specs)).collect();
+    let specs: Vec<Specs> = facts.iter().map(|facts| facts.apply_to(&settings.specs)).collect();
     let terms = Terms { rules: &rules, all_rules: &settings.rules, ledger: ledger.as_ref() };
     let mut all = JudgedDatabase::default();
     for (((catalog, selected), facts), specs) in roots.iter().zip(&selected).zip(&facts).zip(&specs)
@@ -236,7 +236,7 @@ pub(crate) fn judged_source<R>(
         counts,
         states: ComparedStates {
             head: source.commit(),
-            head_origin: states_in_words(&options.root, None, source),
+            description: states_in_words(&options.root, None, source),
             ..ComparedStates::default()
         },
         predictions,

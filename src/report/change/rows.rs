@@ -327,7 +327,7 @@ fn unserved(all: &[Unserved]) -> KindTable {
 
 /// Describes the answer of the planner to a query for a lost key.
 fn planner_answer(unserved: &Unserved) -> String {
-    let Some(version) = &unserved.answers else { return "nothing".to_owned() };
+    let Some(version) = &unserved.best_version else { return "nothing".to_owned() };
     let inner: u64 = unserved.slices.values().map(|lost| lost.interpolated).sum();
     let misread: u64 = unserved.slices.values().map(|lost| lost.wrongly_interpolated).sum();
     let (shapes, sweeps) = (unserved.shapes() as usize, unserved.shorter_sweeps() as usize);

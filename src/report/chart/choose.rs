@@ -19,7 +19,7 @@ struct SeriesCandidate<'a> {
     latency: f64,
     /// The rank of the series among those that must be shown because of a finding; 0 is shown first. `None` if no
     /// finding requires the series.
-    led: Option<usize>,
+    priority: Option<usize>,
     /// The number of the series' rows that findings name.
     marks: usize,
     /// The number of the series' rows that changed.
@@ -42,7 +42,7 @@ impl SeriesSet<'_> {
     /// If series of this slice have findings or changes, only such series are chosen. A series with the worst row of a
     /// finding is chosen even if it belongs to another slice.
     pub(super) fn choose(&self, moves: &ChangedRows, rings: &Rings) -> Vec<Vec<usize>> {
-        let led = self.led(rings);
+        let led = self.priority_series(rings);
         let told = rings.slices.iter().find_map(|slice| self.of_slice(slice));
         let asked = rings.asked.as_ref().and_then(|slice| self.of_slice(slice));
         let series = asked.or(led.first().copied()).or(told);
@@ -64,7 +64,7 @@ impl SeriesSet<'_> {
             candidates.push(SeriesCandidate {
                 rows,
                 latency: self.median_latency(rows),
-                led,
+                priority: led,
                 marks: marks.get(series).copied().unwrap_or(0),
                 moves: moved.rows,
                 far: moved.far,
@@ -73,7 +73,7 @@ impl SeriesSet<'_> {
         }
         let matters = |c: &SeriesCandidate<'_>| c.marks + c.moves > 0;
         if candidates.iter().any(matters) {
-            candidates.retain(|c| c.led.is_some() || matters(c));
+            candidates.retain(|c| c.priority.is_some() || matters(c));
         }
         candidates.sort_by(|a, b| {
             a.latency.total_cmp(&b.latency).then_with(|| a.rows[0].cmp(&b.rows[0]))
@@ -91,7 +91,10 @@ impl SeriesSet<'_> {
     /// Returns true if two series have enough points for a line along this x axis: the series with the worst row that
     /// findings name, and any series of the slice with the most changed rows.
     pub(super) fn shows(&self, moves: &ChangedRows, rings: &Rings) -> bool {
-        let worst = self.led(rings).first().is_none_or(|series| self.is_line(&self.series[series]));
+        let worst = self
+            .priority_series(rings)
+            .first()
+            .is_none_or(|series| self.is_line(&self.series[series]));
         // The smallest hash decides between equal slices, because the order of the map is arbitrary.
         let most = moves.slices.iter().max_by_key(|(slice, moved)| (moved.rows, Reverse(**slice)));
         worst && most.is_none_or(|(most, _)| self.lines().any(|rows| self.slice(rows) == *most))
@@ -99,7 +102,7 @@ impl SeriesSet<'_> {
 
     /// Returns the hashes of the series that a chart must show because they contain a row of [`Rings::priority_rows`].
     /// The series are in the order of these rows.
-    fn led(&self, rings: &Rings) -> Vec<u64> {
+    fn priority_series(&self, rings: &Rings) -> Vec<u64> {
         let mut seen = BTreeSet::new();
         let drawn = rings.priority_rows.iter().filter(|row| self.is_drawn(**row));
         drawn.map(|row| self.keys.hashes()[*row]).filter(|series| seen.insert(*series)).collect()
@@ -150,7 +153,7 @@ fn pick(candidates: &[SeriesCandidate<'_>]) -> BTreeSet<usize> {
         .filter(|i| candidates[*i].far > 0.0)
         .max_by(|a, b| candidates[*a].far.total_cmp(&candidates[*b].far));
     let rank = |i: &usize| {
-        let SeriesCandidate { led, marks, preference, .. } = candidates[*i];
+        let SeriesCandidate { priority: led, marks, preference, .. } = candidates[*i];
         let after = |place: Option<usize>| place.unwrap_or(usize::MAX);
         (after(led), farthest != Some(*i), Reverse(marks), after(preference))
     };
@@ -172,7 +175,7 @@ mod tests {
 
     fn candidate(marks: usize, preference: Option<usize>) -> SeriesCandidate<'static> {
         let (latency, far) = (1.0, 0.0);
-        SeriesCandidate { rows: &[0], latency, led: None, marks, moves: 0, far, preference }
+        SeriesCandidate { rows: &[0], latency, priority: None, marks, moves: 0, far, preference }
     }
 
     fn picked(candidates: &[SeriesCandidate<'_>]) -> Vec<usize> {
@@ -201,7 +204,7 @@ mod tests {
     #[test]
     fn the_series_of_a_finding_s_worst_row_is_always_chosen() {
         let mut all = vec![candidate(50, Some(0)); 20];
-        all[13] = SeriesCandidate { led: Some(1), ..candidate(1, None) };
+        all[13] = SeriesCandidate { priority: Some(1), ..candidate(1, None) };
         all[17] = SeriesCandidate { far: 2.0, ..candidate(0, None) };
         assert!([13, 17].iter().all(|i| picked(&all).contains(i)), "{:?}", picked(&all));
     }

@@ -72,7 +72,7 @@ fn reference<'a>(
     let Place { system, backend, version, .. } = &file.place;
     let edition = match farthest.as_str() {
         NEARBY => {
-            let mut near = shelf.near(file).1.into_iter();
+            let mut near = shelf.peers_of(file).1.into_iter();
             near.find_map(|(_, editions, _)| editions.get(version))
         }
         own if own == backend => {

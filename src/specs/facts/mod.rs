@@ -116,7 +116,7 @@ pub struct StatedFacts {
     pub pins: BTreeMap<String, Pins>,
     /// The names of lists in the loader's source code whose file the pull request changes. A text that such a list
     /// lacks is then not an error, because the pull request may add it.
-    pub unsettled: BTreeSet<String>,
+    pub changed_lists: BTreeSet<String>,
 }
 
 /// A list in the loader's source code that maps texts to numbers, such as model names to numbers of attention heads.

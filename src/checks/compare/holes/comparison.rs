@@ -73,7 +73,7 @@ impl<'a> HoleComparison<'a> {
         if !has_points(&own) {
             return None;
         }
-        let (nearness, near) = at.shelf.near(file);
+        let (nearness, near) = at.shelf.peers_of(file);
         let is_distant = nearness == SystemKinship::SameVersion;
         let mut references = Vec::new();
         let mut files = Vec::new();

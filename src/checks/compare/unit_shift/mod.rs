@@ -166,8 +166,8 @@ impl UnitFactors {
         Some(on_slices(rule, severity, table, message, "ratio", &figures))
     }
 
-    /// Returns a finding on slices whose latencies are implausible and whose keys no other table has; `None` if there
-    /// are no such slices. `number` is the table's index in the peers.
+    /// Returns a finding on slices whose latencies are implausible and whose keys no other table has; `None` without
+    /// such a slice. `number` is the table's index in the peers.
     fn alone(
         &self,
         rule: RuleHead<'_>,
