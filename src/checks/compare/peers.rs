@@ -48,7 +48,7 @@ pub struct Peers<'a> {
     numbers: HashMap<&'a str, usize>,
     /// The GPU generation of each system, by the system's name.
     generations: HashMap<&'a str, &'a str>,
-    /// The tables that have a slice, by slice: the table's index in `tables`, and the slice's index in the table's
+    /// For each slice, the tables that contain it: each table's index in `tables`, and the slice's index in the table's
     /// sketch.
     by_slice: BTreeMap<&'a Slice, Vec<(usize, usize)>>,
 }
@@ -126,8 +126,8 @@ impl<'a> Peers<'a> {
         found
     }
 
-    /// Returns the tables that have a slice: for each, the table's index in `tables` and the slice's index in the
-    /// table's sketch.
+    /// Returns the tables that contain a slice: each table's index in `tables`, and the slice's index in the table's
+    /// sketch.
     pub(crate) fn with_slice(&self, slice: &Slice) -> impl Iterator<Item = (usize, usize)> {
         self.by_slice.get(slice).into_iter().flatten().copied()
     }

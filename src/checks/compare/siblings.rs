@@ -250,8 +250,8 @@ impl SiblingBand {
         same.map(|(slice, mut ratios)| (slice, upper_median(&mut ratios))).collect()
     }
 
-    /// Returns true if two tables name different kernels in a slice: both name kernels, but none of the same family.
-    /// Within one backend, a kernel that belongs to no family is compared by its name.
+    /// Returns true if two tables name different kernels in a slice: both name kernels of known families, and no family
+    /// occurs in both. Within one backend, a kernel without a family counts as a family of its own name.
     fn name_others(&self, a: SketchedTable<'_>, b: SketchedTable<'_>, slice: &Slice) -> bool {
         let is_same_backend = a.0.place.backend == b.0.place.backend;
         let families = |sketch: &Sketch| -> BTreeSet<String> {

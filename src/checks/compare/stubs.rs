@@ -110,9 +110,9 @@ impl StubSize {
         Some(finding)
     }
 
-    /// Returns true if few keys are intended for a table, because a similar table, such as another version, also has
-    /// few. `near` and `others` contain one flag for each readable table: `near` is true for similar tables, and
-    /// `others` for the tables of which the median number of keys is taken.
+    /// Returns true if a table seems to be small on purpose: a similar table, such as another version, also has far
+    /// fewer keys than the median. `near` and `others` contain one flag for each readable table. `near` is true for
+    /// similar tables, and `others` for the tables of which the median is taken.
     fn is_small_plan(&self, at: &CrossContext<'_>, near: &[bool], others: &[bool]) -> bool {
         if !near.contains(&true) {
             return false;
@@ -213,8 +213,8 @@ fn filled(served: &Served<'_>, sketches: &[&Sketch]) -> String {
 }
 
 impl Stub<'_> {
-    /// Returns the number of keys that the loader serves for the stub. If the stub is a slice, files are not added up:
-    /// the file with the most keys of the slice counts.
+    /// Returns the number of keys that the loader serves for the stub. For a slice, this is the largest number in a
+    /// single file; the keys of several files are not added up.
     fn served(&self, sketches: &[&Sketch]) -> usize {
         let Some(slice) = self.slice else { return keys(sketches) };
         let of_slice = |sketch: &&Sketch| {

@@ -35,8 +35,8 @@ pub struct CrossContext<'a> {
     pub judged: &'a BTreeSet<&'a str>,
     /// Reads the rows of a table again, if a rule needs more than the table's sketch.
     pub reread: &'a dyn Reread,
-    /// Scores of how much points of the judged tables deviate from their curves. They are computed when a rule first
-    /// asks for them.
+    /// How far the series of the judged tables deviate from those of other tables. These scores are computed when a
+    /// rule first asks for them.
     pub curves: OnceLock<CurveScores>,
     /// The readable tables.
     pub peers: &'a Peers<'a>,
@@ -119,7 +119,7 @@ impl<'a> CrossContext<'a> {
         finding.table.as_ref().is_none_or(|name| self.state.specs.tables.contains_key(name))
     }
 
-    /// Returns scores of how much points of the judged tables deviate from their curves. In a pull request, only
+    /// Returns how far the series of the judged tables deviate from those of other tables. In a pull request, only
     /// changed tables have scores.
     pub(crate) fn curve_scores(&self) -> &CurveScores {
         self.curves.get_or_init(|| {

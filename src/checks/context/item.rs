@@ -88,7 +88,7 @@ pub struct ProfileContext<'a> {
     pub entry: &'a Entry,
     /// The parsed document, or the reason why it cannot be read.
     pub profile: Result<Profile, Reason>,
-    /// The state with the files that the document names.
+    /// The state of the database, which contains the files that the document names.
     pub state: State<'a>,
 }
 
@@ -129,8 +129,8 @@ pub(crate) struct ChangeContext<'a> {
     pub head: State<'a>,
     /// The difference between the two states.
     pub diff: &'a Diff,
-    /// Errors on added or changed rows that disappear because the pull request changes facts, such as a system's YAML.
-    /// They are found by judging the head with the facts of the base.
+    /// Errors that the pull request hides by changing facts, such as a system's YAML. With the facts of the base, the
+    /// head's added or changed rows would have these errors.
     pub excused: &'a [Finding],
     /// The specs of tables and systems.
     pub specs: &'a Specs,

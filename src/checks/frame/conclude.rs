@@ -129,9 +129,8 @@ impl<'a> JudgeRun<'a> {
     }
 }
 
-/// Decides which findings of the head are new, and collects the findings of the base that are repaired. Findings that
-/// were already compared row by row are not decided again. On unchanged tables, findings that the base also has are
-/// dropped.
+/// Decides for each finding of the head whether it is new, unless a comparison of rows already decided it. Drops
+/// findings on unchanged tables that the base also has. Collects the findings of the base that are repaired.
 fn settle(
     judgement: &mut Judgement,
     base: Vec<Finding>,

@@ -36,8 +36,8 @@ pub(crate) struct Judgement {
     pub rows: u64,
     /// Sorted paths of the judged tables that are in git-LFS and were not fetched.
     pub in_lfs: Vec<String>,
-    /// Errors on added or changed rows that disappear because the pull request changes facts, such as a system's YAML.
-    /// They are found by judging the head with the facts of the base.
+    /// Errors that the pull request hides by changing facts, such as a system's YAML. With the facts of the base, the
+    /// head's added or changed rows would have these errors.
     pub excused_state: Vec<Finding>,
     /// The ids of the rules that examined the rows of each changed table, by the table's path.
     pub examined: BTreeMap<String, BTreeSet<String>>,

@@ -184,8 +184,8 @@ impl<'a> JudgeRun<'a> {
         (sides, side_of_state)
     }
 
-    /// Returns the index in `sides` of the head's table with the base's facts; `None` if the head lacks the table. If
-    /// the facts about the table did not change, returns `head`. Otherwise, adds the table to `sides`.
+    /// Returns the index in `sides` of the head's table under the base's facts; `None` if the head lacks the table. If
+    /// these facts differ from the head's, adds the table to `sides`; otherwise, returns the index `head`.
     fn excused_side(
         &self,
         state: State<'a>,

@@ -22,8 +22,8 @@ pub(crate) struct StateScope<'a> {
 }
 
 impl<'a> StateScope<'a> {
-    /// Creates the scope of a state. All rules judge a selected table if its bytes or its sidecar changed, or if
-    /// `is_known_otherwise` returns true for it, such as for a table about which a fact changed.
+    /// Creates the scope of a state. All rules judge a selected table if its bytes or its sidecar changed, and if
+    /// `is_known_otherwise` returns true for the table, for example because its system's YAML changed.
     pub(crate) fn new(
         state: State<'a>,
         selected: &'a Selected,

@@ -21,7 +21,7 @@ pub(crate) struct IdentityCheck;
 #[derive(Clone, Copy)]
 struct BrokenRow {
     row: usize,
-    /// The value that the other columns give by the equation; NaN if the identity is a condition.
+    /// The value that the equation gives, computed from the other columns; NaN if the identity is a condition.
     expected: f64,
     /// The factor, 1 or more, between the row's value and the expected value; NaN if the identity is a condition.
     factor: f64,

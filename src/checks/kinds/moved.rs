@@ -19,8 +19,8 @@ use crate::findings::Finding;
 pub struct MoveLimits {
     /// The minimum factor by which a slice's latencies change, up or down, as a median over the slice's keys.
     factor: f64,
-    /// A slice that changed as a whole has at least this many keys whose latencies changed by more than reruns do. A
-    /// slice in which single latencies changed has at least this many keys in total.
+    /// The minimum number of keys of a reported slice. In a slice that changed as a whole, only keys whose latencies
+    /// changed by more than reruns do are counted. In a slice where single latencies changed, all keys are counted.
     keys: u64,
 }
 

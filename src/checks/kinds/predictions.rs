@@ -18,7 +18,7 @@ pub struct MovedPredictions {
     pub unexplained: f64,
 }
 
-/// The check for models that the planner cannot plan in full on a current version.
+/// The check for models that the planner refuses on a backend's current version, but plans on a similar system.
 pub(crate) struct IncompleteWorkflows;
 
 /// The check for tables and versions that the planner cannot load.

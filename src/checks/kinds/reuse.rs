@@ -4,7 +4,7 @@ use crate::base::words::{names, plural_verb};
 use crate::checks::{CheckInputs, DirContext, Found, Input, Item, Judge, RuleHead};
 use crate::specs::Filling;
 
-/// The check for a `reuse.yaml` that cannot be read, or that names donor versions without the table.
+/// The check for a `reuse.yaml` that cannot be read, or that takes a table from a version that does not have the table.
 pub(crate) struct ReuseInvalid;
 
 impl Judge for ReuseInvalid {

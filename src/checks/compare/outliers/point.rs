@@ -12,9 +12,11 @@ use crate::database::table::{Example, number_json};
 pub(super) enum OutlierComparison {
     /// The point is compared with its neighbours in its own table.
     Neighbours,
-    /// The point is compared with its neighbours after division by another table's latencies.
+    /// Each latency is divided by another table's latency at the same key. The point's ratio is compared with the
+    /// ratios of its neighbours.
     References,
-    /// The point's series is compared with the other series of its slice after division by another table's latencies.
+    /// Each latency is divided by another table's latency at the same key. The ratios in the point's series are
+    /// compared with those in the other series of its slice.
     Shape,
 }
 
@@ -23,11 +25,11 @@ pub(super) enum OutlierComparison {
 pub(super) enum PointStanding {
     /// Only the point's own table has the outlier.
     Alone,
-    /// Other tables have the same outlier, so it is a step of the kernel.
+    /// Other tables have the same outlier, so it is a property of the kernel and not an error of the measurement.
     Recurring,
 }
 
-/// An outlier: a single point, or a deviating series that its middle point stands for.
+/// An outlier: a single point, or a whole deviating series, which is represented by its middle point.
 #[derive(Debug)]
 pub(super) struct OutlyingPoint {
     pub row: u32,

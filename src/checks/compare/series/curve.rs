@@ -9,10 +9,11 @@ use crate::checks::inputs::CurveTerms;
 use crate::database::coverage::KeyCoverage;
 use crate::database::table::Keys;
 
-/// The largest number of segments of a slice that are kept along an axis.
+/// The maximum number of segments that are kept per slice and axis. A segment is five successive points of a series.
 const SEGMENTS: usize = 512;
 
-/// The approximate number of a table's rows around which a segment of five points is kept.
+/// The approximate number of rows that are sampled per table. The segment of five successive points around each of
+/// these rows is kept.
 const SAMPLE: usize = 8_192;
 
 /// A series is kept if the latency of its middle point is at least the timer's floor divided by this number. The floor
@@ -117,7 +118,8 @@ pub struct FivePoints {
     pub points: [KeyPoint; 5],
 }
 
-/// The deviating points, series and segments of a table that are kept for the comparison with other tables.
+/// The points of a table that are kept to compare its series with those of other tables: the deviating points, a few
+/// points of each series, and segments of five successive points.
 #[derive(Debug, Clone, Default)]
 pub struct TableCurve {
     /// A point deviates if it differs from the line between its neighbours by at least this factor, up or down. The
@@ -127,11 +129,12 @@ pub struct TableCurve {
     pub deviations: Vec<DeviatingPoint>,
     /// The neighbours of the deviating points: for each deviating point, one entry per axis.
     neighbours: Vec<AxisPoints>,
-    /// The series whose latency is at least the timer's floor divided by `SHORTER`.
+    /// The series, each represented by a few points. Series whose middle point is far below the timer's floor are left
+    /// out.
     pub shapes: Vec<SeriesSamplePoints>,
     /// For each slice, the number of points that have two neighbours and a latency of at least the timer's floor.
     slow: Vec<u32>,
-    /// A sample of the segments of each slice along each axis, chosen by the hash of the segment's middle key.
+    /// Segments of five successive points; at most `SEGMENTS` of them per slice and axis.
     pub segments: Vec<FivePoints>,
     /// The names of the parts of the table's key.
     parts: Vec<String>,

@@ -42,7 +42,7 @@ impl AxisNeighbours {
 const ALIKE: f64 = 3.0;
 
 /// Two neighbouring slow points count as disturbed only if they are slower than the next point by at least this factor.
-/// The steps of a kernel are smaller.
+/// Without a disturbance, a kernel's latency changes less from one size to the next.
 const SHIELDED: f64 = 10.0;
 
 #[derive(Clone, Copy)]
@@ -115,8 +115,8 @@ pub(super) fn is_inner(points: &[SeriesPoint], i: usize) -> bool {
     i > 0 && i + 1 < points.len()
 }
 
-/// Returns the logarithm of a point's latency over the line between its neighbours; `None` at an end of the series. The
-/// line is a power law: it is straight in the logarithms of size and latency.
+/// Returns the logarithm of a point's latency divided by the latency on the line between its two neighbours; `None` at
+/// an end of the series. The line is straight in the logarithms of size and latency.
 pub(super) fn log_ratio(points: &[SeriesPoint], i: usize) -> Option<f64> {
     let [before, point, after] = *points.get(i.checked_sub(1)?..i + 2)? else { return None };
     let share = (point.log_size() - before.log_size()) / (after.log_size() - before.log_size());
@@ -124,21 +124,20 @@ pub(super) fn log_ratio(points: &[SeriesPoint], i: usize) -> Option<f64> {
     Some(log - (log_before + share * (log_after - log_before)))
 }
 
-/// Returns the latency with which a slow point is compared on one side: the latency of the neighbour `near`. If `near`
-/// is just as slow and the point `beyond` it is far faster, returns the latency of `beyond`. So two disturbed points
-/// next to each other do not hide each other.
+/// Returns the latency with which a slow point is compared on one side: usually the latency of the neighbour `near`. If
+/// `near` is about as slow as the point and far slower than the next point `beyond`, then `near` is disturbed as well,
+/// and the latency of `beyond` is returned.
 fn neighbour_latency(time: f64, near: &SeriesPoint, beyond: Option<&SeriesPoint>) -> f64 {
     let is_as_slow = near.time * ALIKE >= time;
     let lower = beyond.filter(|far| is_as_slow && near.time >= SHIELDED * far.time);
     lower.map_or(near.time, |far| far.time)
 }
 
-/// Returns a point's latency divided by a neighbour's latency: for a spike by the slower neighbour's, for a drop by the
-/// faster neighbour's. `None` if the series has fewer than three points.
+/// Returns a point's latency divided by a neighbour's latency. For a spike, the slower neighbour is taken; for a drop,
+/// the faster one. `None` if the series has fewer than three points.
 ///
-/// At an end of the series, the missing neighbour's latency is predicted in proportion to the size. If a neighbour
-/// differs from the point beyond it by at least the factor `least`, the neighbour counts as the outlier instead of the
-/// point.
+/// At an end of the series, the latency of the missing neighbour is estimated in proportion to the size. A neighbour
+/// that differs from its own next point by at least the factor `least` counts as the outlier in place of the point.
 pub(super) fn ratio_over_neighbours(
     points: &[SeriesPoint],
     i: usize,

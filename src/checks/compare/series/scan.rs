@@ -52,7 +52,7 @@ pub(crate) struct Deviation {
 pub(crate) struct SeriesSample {
     /// Rows of points spread evenly over the series, in its order.
     pub rows: [u32; SHAPE_POINTS],
-    /// The end of the series' rows in [`Scan::inner`], which is the index after the last of these rows.
+    /// The index in [`Scan::inner`] after the last row of this series.
     pub inner_end: u32,
 }
 
@@ -83,13 +83,13 @@ struct ScanCandidate {
     axes: SmallVec<[AxisNeighbours; 2]>,
 }
 
-/// A point that may be an outlier, a spike or a drop.
+/// A possible outlier, which is either a spike or a drop.
 struct OutlierCandidate {
     point: Outlier,
     spike: bool,
 }
 
-/// What the axes searched so far show about a row: whether it may deviate from its neighbours.
+/// What is known of a row after some of the axes were searched: whether the row may be a deviating point.
 #[derive(Clone, Copy, PartialEq)]
 enum ScanState {
     /// The row has not had two neighbours on any axis so far.
@@ -187,8 +187,8 @@ impl SeriesWalk {
         self.candidates.push(candidate);
     }
 
-    /// Returns the rows of which it is not yet known whether they deviate. Their series must also be searched along the
-    /// axis with the index `axis`. Empty for the first axis, along which all series are searched.
+    /// Returns the rows whose series must also be searched along the axis with the index `axis`, because it is not yet
+    /// known whether the rows deviate. Empty for the first axis, along which all series are searched.
     fn undecided_rows(&self, axis: usize) -> impl Iterator<Item = u32> {
         let least = self.terms.least_deviation();
         let waits = move |c: &&ScanCandidate| {

@@ -28,7 +28,7 @@ const POINTS: usize = 4096;
 /// The options with which a sketch is made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SketchTerms {
-    /// The inputs that rules need.
+    /// The kinds of data that the run's rules need, and that the sketch must therefore contain.
     pub needs: CheckInputs,
     /// True if the sketch also keeps the key values of its points, so that findings on other tables can name missing
     /// keys.
@@ -59,9 +59,9 @@ pub struct Sketch {
     pub end: u64,
     /// The latency of every key; `None` if rules do not need it.
     pub latencies: Option<Arc<KeyLatencies>>,
-    /// The table's outliers, sorted by row; empty if the table is not scanned.
+    /// The table's outliers, sorted by row; empty if the table is only a reference for other tables.
     pub outliers: Vec<SketchOutlier>,
-    /// The table's curves; `None` if they are not kept.
+    /// The table's deviating points and samples of its series; `None` if they are not kept.
     pub curve: Option<Arc<TableCurve>>,
     /// The key values of the points; empty unless other tables are compared with this one key by key.
     pub coverage: KeyCoverage,
@@ -78,7 +78,7 @@ pub struct Sketches {
 }
 
 impl Sketch {
-    /// The columns from which a sketch is made if the table is not scanned.
+    /// Returns the columns from which a sketch without outliers and curves is made.
     pub(crate) fn columns(spec: &TableSpec) -> BTreeSet<&str> {
         let lane = spec.lanes.iter().map(|lanes| &lanes.column[..]);
         let swept = spec.sweep.iter().map(String::as_str);

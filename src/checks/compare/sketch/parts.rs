@@ -13,7 +13,7 @@ pub(super) const OPERATION: &str = "op_name";
 /// The column that names the version of the backend.
 pub(super) const VERSION: &str = "version";
 
-/// The names that the rows of a table contain.
+/// The kernels, operations and backend versions that the rows of a table name.
 #[derive(Debug, Clone, Default)]
 pub struct SketchNames {
     /// The kernels that each slice names, in the order of the sketch's slices; empty if the table does not name

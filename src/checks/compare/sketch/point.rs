@@ -6,11 +6,12 @@ use serde_json::Value;
 
 use crate::checks::compare::series::{AxisPoints, Outlier};
 
-/// A slice: the texts of a key (dtypes, kernels, phases) by the name of the key part.
+/// A slice, given by the text values of its key, such as the dtype and the kernel. The map's keys are the names of the
+/// key parts.
 pub type Slice = BTreeMap<String, String>;
 
-/// Returns the texts of a slice for people, such as `gemm_dtype=fp8 kernel_source=cutlass`; empty if the key has no
-/// texts.
+/// Returns a description of a slice for messages, such as `gemm_dtype=fp8 kernel_source=cutlass`; empty if the key has
+/// no text values.
 pub fn slice_words<'a>(texts: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
     let words: Vec<String> =
         texts.into_iter().map(|(column, text)| format!("{column}={text}")).collect();

@@ -29,8 +29,8 @@ pub struct BoundMargins {
     /// For bounds such as memory bandwidth, a row is judged only if its data is larger than this many times the L2
     /// cache. Data that fits the cache can be read faster than the bound.
     caches: f64,
-    /// The bound is first reduced to the data that does not fit the L2 cache. A measured time below this share of the
-    /// reduced bound is certainly wrong.
+    /// The part of the data that does not fit the L2 cache has a shorter bound. A measured time below this share of the
+    /// shorter bound is certainly wrong.
     past_cache: f64,
 }
 
@@ -135,7 +135,7 @@ fn grade(rows: &RowContext<'_>, certain: bool) -> Severity {
     if certain { rows.rule.severity } else { rows.rule.severity.at_most(Severity::Warning) }
 }
 
-/// Returns one finding on the rows below the given bounds. The first bound sets the severity.
+/// Returns one finding on the rows below the given bounds. The rows of the first bound decide its severity.
 fn finding(rows: &RowContext<'_>, below: &[RowsBelowBound<'_>]) -> Option<Finding> {
     let certain = below.first()?.certain();
     let severity = grade(rows, certain);

@@ -206,8 +206,9 @@ fn coexist(rows: &RowContext<'_>, copies: &[usize]) -> bool {
     copies.iter().enumerate().all(|(i, a)| copies[..i].iter().all(|b| differ(*a, *b)))
 }
 
-/// Moves the [`LOOKED_AT`] keys with the largest latency ratio of slowest to fastest copy to the front, in descending
-/// order. The other keys have no order. Returns the median ratio of all keys; 1 without keys.
+/// Moves to the front the [`LOOKED_AT`] keys whose copies differ most in latency, in descending order of this
+/// difference. Returns the median over all keys of the slowest copy's latency divided by the fastest copy's; 1 without
+/// keys.
 fn worst_first(groups: &mut [KeyCopies]) -> f64 {
     let order = |a: &KeyCopies, b: &KeyCopies| {
         b.spread.total_cmp(&a.spread).then_with(|| a.rows.cmp(&b.rows))

@@ -17,8 +17,8 @@ mod stored;
 /// The maximum number of columns that a message lists. The finding's evidence lists all columns.
 const SHOWN: usize = 30;
 
-/// A table whose operation no other table has is reported only if at least this many tables of the same name agree on
-/// another operation.
+/// A table that is the only one with its operation is reported only if at least this many other tables of the same name
+/// have another operation in common.
 const SHARED: usize = 3;
 
 /// The check for columns that are missing, unknown or of the wrong type.
@@ -188,8 +188,8 @@ fn without_identity(rows: &RowContext<'_>) -> Option<Finding> {
     (!missing.is_empty()).then_some(finding)
 }
 
-/// Returns the columns that the spec does not have. Each is paired with the missing column of which it may be a
-/// misspelling.
+/// Returns the columns of the table that the spec does not have. Each is paired with the missing column whose name it
+/// may misspell; `None` if no missing column has a similar name.
 fn unknown_names<'r>(rows: &RowContext<'r>) -> Vec<(&'r str, Option<&'r str>)> {
     let spec = rows.spec;
     let all = spec.columns.iter().map(|column| column.name.as_str()).chain(IDENTITY);
@@ -200,7 +200,8 @@ fn unknown_names<'r>(rows: &RowContext<'r>) -> Vec<(&'r str, Option<&'r str>)> {
     unknown.map(|name| (name, nearest(name, missing.iter().copied()))).collect()
 }
 
-/// One warning for each column that the spec does not have, unless it seems to be a misspelt one.
+/// Returns a warning for each column that the spec does not have, or one warning for all if there are many. Columns
+/// whose name may be a misspelling are left out.
 fn unknown(rows: &RowContext<'_>) -> Vec<Finding> {
     if rows.spec.inferred {
         return Vec::new();

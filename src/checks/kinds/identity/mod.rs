@@ -18,8 +18,8 @@ pub(super) use self::version::same_version;
 /// The largest number of names in a finding's evidence. A damaged column may have another name in each row.
 const MOST_NAMES: usize = 1000;
 
-/// Returns true if a framework's name is the backend's, or contains it between underscores: `wideep_sglang`,
-/// `vllm_xpu`.
+/// Returns true if a framework's name is the backend's name, or if it contains the backend's name as one of its parts
+/// between underscores, such as sglang in `wideep_sglang`.
 pub(super) fn names_backend(framework: &str, backend: &str) -> bool {
     framework.eq_ignore_ascii_case(backend)
         || framework.split('_').any(|part| part.eq_ignore_ascii_case(backend))
@@ -35,7 +35,8 @@ fn origin() -> CheckInputs {
     CheckInputs::of(&[Input::Origin])
 }
 
-/// The names in a text column: the code of each row, and the number of rows per name. Nulls are counted separately.
+/// The names in a text column, each with its number of rows. `codes` contains each row's index in `names`. Rows without
+/// a name are counted in `nulls`.
 struct RowsByName<'a> {
     codes: &'a [u32],
     names: Vec<(&'a str, usize)>,

@@ -32,7 +32,7 @@ pub struct PowerSigns {
     /// A slice is reported if at least this share of its readings has the same value.
     one_value: f64,
     /// The minimum standard deviation of the logarithms of a slice's readings. A slice whose readings vary less is
-    /// reported, because its power hardly changes with the size.
+    /// reported, since real power depends on the size of the operation.
     flat: f64,
     /// An exception for slices of long kernels at the power limit, whose readings may hardly vary.
     cap: PowerCap,
@@ -158,8 +158,8 @@ impl PowerSigns {
         (deviation_of_logs(&power) < self.flat && !is_capped).then_some((says, severity))
     }
 
-    /// Returns true if a large slice is clearly plausible, so that not all of its readings need to be judged: a sample
-    /// of the readings keeps each limit with a factor of 2 to spare. Returns false for small slices.
+    /// Returns true if a large slice need not be judged in full, since a sample of its readings is on the plausible
+    /// side of each limit by at least a factor of 2. Returns false for small slices.
     fn is_metered(&self, table: &PowerReadings<'_>, slice: &[usize]) -> bool {
         let step = slice.len() / SAMPLE;
         if step < 4 {
@@ -226,8 +226,8 @@ impl<'a> ReadingDistances<'a> {
         Self { table, power, least, far: OnceCell::new() }
     }
 
-    /// Returns the logarithm of the median distance between the two readings of a pair, divided by the logarithm of
-    /// the median distance between the readings of unrelated rows. `None` if there are too few pairs.
+    /// Returns ln(a) / ln(b): a is the median distance between the two readings of a pair, and b is the median distance
+    /// between the readings of unrelated rows. `None` if there are too few pairs.
     fn median(&self, pairs: impl Iterator<Item = [usize; 2]>) -> Option<f64> {
         let power = |row: usize| self.power.get(row).copied().unwrap_or(f64::NAN);
         let near = pairs.map(|[a, b]| ratio_up(power(a), power(b)));
@@ -235,7 +235,7 @@ impl<'a> ReadingDistances<'a> {
         (near.len() >= self.least).then(|| median_log(&mut near) / self.far())
     }
 
-    /// Returns the logarithm of the median distance between unrelated rows, which are far from each other in the table.
+    /// Returns the logarithm of the median distance between the readings of unrelated rows.
     fn far(&self) -> f64 {
         *self.far.get_or_init(|| {
             let rows = &self.table.rows;

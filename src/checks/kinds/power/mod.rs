@@ -29,8 +29,8 @@ impl<'a> Readings<'a> {
         Some(Self { column, power: column.numbers(rows.count), limit })
     }
 
-    /// Returns true if a row has a reading. A null is not a reading. A zero with a limit of zero is not a reading
-    /// either: collectors without a meter write this pair.
+    /// Returns true if a row has a reading. A null is not a reading. A power of zero with a power limit of zero is not
+    /// a reading either: collectors without a meter write this pair.
     fn measured(&self, row: usize) -> bool {
         let is_unread =
             self.power[row] == 0.0 && self.limit.as_ref().is_some_and(|limit| limit[row] == 0.0);

@@ -14,7 +14,7 @@ use crate::specs::system::POWER;
 /// The columns that the examples of a finding show.
 const COLUMNS: &[&str] = &["power", "power_limit"];
 
-/// The limit for power readings above the power limit.
+/// The check for power readings that are negative, zero, or above the power limit by more than the meter's error.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Meter")]

@@ -66,8 +66,8 @@ impl Judge for KnownSidecar {
 }
 
 impl KnownSidecar {
-    /// Returns clauses on the unknown values of a sidecar and on its missing required fields. The map's keys name the
-    /// faults, such as `the status 'done' of a sidecar`.
+    /// Returns clauses on the unknown values of a sidecar and on its missing required fields. The clauses are grouped
+    /// by the name of the fault, such as `the status 'done' of a sidecar`.
     fn unknown_in(&self, meta: &Meta) -> BTreeMap<String, Vec<String>> {
         let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut add = |name: &str, place: &str, value: &str, known: &[String]| {
@@ -113,7 +113,8 @@ impl KnownSidecar {
     }
 }
 
-/// Returns the required fields that are missing or empty in a mapping, each with a clause for the message.
+/// Returns the required fields that are missing or empty in a mapping, each with a clause for the message. `place` is
+/// the mapping's path in the sidecar.
 fn missing(required: &[String], place: &str, found: &Value) -> Vec<(String, String)> {
     let is_missing = |name: &&String| match found.get(name.as_str()) {
         None | Some(Value::Null) => true,

@@ -119,8 +119,8 @@ impl<'a> ProfileContext<'a> {
         (!self.has(first, &profile.sha256)).then(|| format!("its copy {} differs", first.path))
     }
 
-    /// Returns clauses about folders without a copy of the profile: the folders of the tables that it lists, and of the
-    /// tables whose rows name it.
+    /// Returns clauses about folders that lack a copy of the profile. A copy is expected beside each table that the
+    /// profile lists, and beside each table with rows that name the profile.
     fn missing_copies(&self, profile: &Profile, naming: &[NamingTable<'_>]) -> Vec<String> {
         let naming = naming.iter().filter(|table| table.ids.contains(&profile.sha256));
         let naming = naming.map(|table| table.file.entry.folder().to_owned());
@@ -136,7 +136,8 @@ impl<'a> ProfileContext<'a> {
         missing.map(|folder| format!("{folder} has no copy of it")).collect()
     }
 
-    /// Clauses on tables in the profile's folder whose rows name another profile.
+    /// Checks the tables in the profile's folder. Returns a clause for each table in which a row names a profile that
+    /// is not in this folder.
     fn other_rows(&self, profile: &Profile, naming: &[NamingTable<'_>]) -> Vec<String> {
         let profiles = Profile::files(self.state.catalog).filter(|entry| self.is_beside(entry));
         let profiles: Vec<&Entry> = profiles.collect();
