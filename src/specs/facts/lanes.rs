@@ -56,8 +56,8 @@ impl AttentionLanes {
         Ok(Self(lanes))
     }
 
-    /// Returns the default lane (kernel) of a backend's version on GPUs with this compute capability; `None` if there
-    /// is no default lane. A version without an entry has the lane of the newest older version with an entry.
+    /// Returns the default lane (kernel) of a backend's version on GPUs with this compute capability; `None`
+    /// without a default lane. A version without an entry has the lane of the newest older version with an entry.
     pub(crate) fn pinned(&self, backend: &str, version: &str, capability: i64) -> Option<&str> {
         let wanted = release(version);
         let entries = self.0.get(backend)?.iter().map(|(from, lanes)| (release(from), lanes));
