@@ -82,7 +82,7 @@ pub struct CheckInputs {
     pub curves: Option<CurveTerms>,
 }
 
-/// The limits that decide which points of a table's curves are kept: those that deviate from their neighbours.
+/// The limits beyond which a point of a table's curve deviates from its neighbours. A sketch contains these points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CurveTerms {
     /// A point is kept if it is above or below the line between its neighbours by at least this factor.

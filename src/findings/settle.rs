@@ -45,9 +45,9 @@ impl<'v> Hit<'v> {
         }
     }
 
-    /// Returns a finding about the hit's errors on rows that the pull request adds or changes; `None` if there are no
-    /// such errors. Leaves out the rows for which `is_hit` returns true. For a hit that is not on individual rows,
-    /// returns the hit's finding if it is an error.
+    /// Returns a finding on the rows that the pull request adds or changes and for which this hit is an error; `None`
+    /// if there are none. Skips rows for which `is_hit` returns true, since they are errors anyway. If the hit is about
+    /// a whole file, returns its finding if the severity is error.
     pub(crate) fn error_on_new_rows(
         self,
         states: &RowStates<'_>,

@@ -11,8 +11,8 @@ use crate::base::words::{names, plural};
 /// Name of the entry in a finding's evidence and slice that contains a name which this program does not know.
 const UNKNOWN: &str = "unknown";
 
-/// Name of the entry in [`Finding::slice`] that contains a sentence. Findings of several files with the same sentence
-/// are merged.
+/// The key in [`Finding::slice`] under which a finding states what it says of any file. Findings of several files that
+/// state the same are merged into one.
 const SHARED: &str = "shared";
 
 /// Identifies findings that count as the same finding on different files: the id of their rule, and a text. The text is

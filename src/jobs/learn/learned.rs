@@ -28,8 +28,8 @@ const GROWS: f64 = 1.2;
 /// total.
 const PAIRS: usize = 10;
 
-/// Tolerance of the test whether the column `latency` is the sum of the columns in µs. Each row's latency is divided by
-/// the row's sum. The median of these ratios may differ from 1 by at most this value.
+/// Tolerance of the test whether the column `latency` is in µs: it then is the sum of the columns whose names end in
+/// `_us`. The median over the rows of `latency` divided by this sum may differ from 1 by at most this value.
 const SAME: f64 = 0.02;
 
 /// The properties of a table, learned from its files so far.

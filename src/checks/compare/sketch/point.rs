@@ -61,7 +61,7 @@ pub struct SketchOutlier {
     pub hash: u64,
     /// The outlier's slice, an index into the sketch's slices.
     pub slice: u32,
-    /// The outlier's neighbours along each axis on which it differs from them.
+    /// The outlier's neighbours, for each axis along which its latency is far from theirs.
     pub around: Vec<AxisPoints>,
     /// The outlier's key as names and values; empty except for the outliers with the largest deviation.
     pub key: Vec<(String, Value)>,

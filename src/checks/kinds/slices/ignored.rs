@@ -25,7 +25,7 @@ pub(super) struct IgnoredLimits {
     above: f64,
     /// The maximum relative difference of latencies that count as equal: the noise of a rerun.
     noise: f64,
-    /// The minimum number of compared rows with the same value of the key part.
+    /// A value of a key part is judged only if at least this many of its rows can be compared with rows of more work.
     rows: usize,
     /// A value of a key part is reported if at least this share of the compared rows with this value takes as long as
     /// the rows with more work.
