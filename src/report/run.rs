@@ -44,7 +44,7 @@ pub struct Report {
     pub files: u64,
     /// The number of rows that the run judged. If a table was compared, only its rows after the change are counted.
     pub rows: u64,
-    /// The tables judged or compared, by system and version.
+    /// The versions of each table that were judged or compared, by system.
     pub judged: JudgedPlaces,
     /// The findings, sorted.
     pub findings: Vec<Finding>,
