@@ -190,6 +190,6 @@ impl Measure {
         drop(bar);
         device.notes().iter().for_each(|note| tell(note));
         collected.iter().try_for_each(|table| report::print(&table.text()))?;
-        Ok(collected.iter().map(measure::MeasuredTable::exit).max().unwrap_or(Exit::Inconclusive))
+        Ok(collected.iter().map(measure::CollectedTable::exit).max().unwrap_or(Exit::Inconclusive))
     }
 }

@@ -5,7 +5,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use perfdb_gate::base::error::Error;
 use perfdb_gate::specs::{Library, Specs};
 
-use super::{groups, removed};
+use super::groups;
+
+/// Commands and flags of older versions. The line below each of them is a hint on what to use instead.
+const REMOVED: &str = include_str!("removed.txt");
 
 /// Turns an error of clap into this program's error. If clap only has to print help or the version, prints it and ends
 /// the process.
@@ -14,12 +17,27 @@ pub(crate) fn of(error: clap::Error, cli: &Command) -> Error {
         error.exit();
     }
     let command = std::env::args().skip(1).find_map(|arg| cli.find_subcommand(arg));
-    if let Some(removed) = removed::of(&error, command) {
+    if let Some(removed) = removed(&error, command) {
         return removed;
     }
     let text = error.to_string();
     let hint = hint(&error, command);
     Error::new(message(&text), hint).because(error)
+}
+
+/// Returns an error with a hint if the user typed a command or flag that only older versions have; `None` for any
+/// other mistake.
+fn removed(error: &clap::Error, command: Option<&Command>) -> Option<Error> {
+    let named = |kind| match error.get(kind) {
+        Some(ContextValue::String(name)) => Some(name.as_str()),
+        _ => None,
+    };
+    let (name, what) = match named(ContextKind::InvalidSubcommand) {
+        Some(name) => (name.to_owned(), "command"),
+        None => (format!("{} {}", command?.get_name(), named(ContextKind::InvalidArg)?), "flag"),
+    };
+    let hint = REMOVED.lines().skip_while(|line| **line != name).nth(1)?;
+    Some(Error::new(format!("the {what} `{name}` was removed"), hint))
 }
 
 /// Returns the first paragraph of clap's error text as one line. Lines of possible values, which start with `[`, are

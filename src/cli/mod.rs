@@ -13,7 +13,6 @@ pub(crate) mod new;
 pub(crate) mod output;
 pub(crate) mod outputs;
 pub(crate) mod plan;
-pub(crate) mod removed;
 pub(crate) mod repair;
 pub(crate) mod rules;
 pub(crate) mod sanity;

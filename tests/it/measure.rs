@@ -10,7 +10,7 @@ use perfdb_gate::database::catalog::Format;
 use perfdb_gate::database::table::{Column, Table, encode};
 use perfdb_gate::gpu::device::{About, Answer, Device, MeasureError, Point};
 use perfdb_gate::gpu::work::Work;
-use perfdb_gate::jobs::measure::{self, MeasureOptions, MeasuredTable, PlannedPoints};
+use perfdb_gate::jobs::measure::{self, CollectedTable, MeasureOptions, PlannedPoints};
 use perfdb_gate::specs::Specs;
 
 const TABLE: &str = "h200_sxm/mla_bmm/cublas/13.1.0/mla_bmm_perf.parquet";
@@ -68,7 +68,7 @@ impl Device for Mock {
 fn measure(
     folder: &Path,
     mock: &mut Mock,
-) -> Result<MeasuredTable, perfdb_gate::base::error::Error> {
+) -> Result<CollectedTable, perfdb_gate::base::error::Error> {
     measure_planned("mla_bmm", folder, mock)
 }
 
@@ -77,7 +77,7 @@ fn measure_planned(
     plan: &str,
     folder: &Path,
     mock: &mut Mock,
-) -> Result<MeasuredTable, perfdb_gate::base::error::Error> {
+) -> Result<CollectedTable, perfdb_gate::base::error::Error> {
     let specs = Specs::embedded().unwrap();
     let options = MeasureOptions {
         plan: plan.into(),

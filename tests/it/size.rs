@@ -29,15 +29,11 @@ const CEILINGS: [Ceiling; 12] = [
     Ceiling { room: "traces", lines: 2_973, target: 2_966 },
     Ceiling { room: "planner", lines: 2_031, target: 1_100 },
     Ceiling { room: "specs", lines: 2_150, target: 2_050 },
-    Ceiling { room: "cli", lines: 1_194, target: 1_194 },
+    Ceiling { room: "cli", lines: 1_190, target: 1_194 },
     Ceiling { room: "base", lines: 2_607, target: 1_700 },
     Ceiling { room: "findings", lines: 1_678, target: 1_500 },
     Ceiling { room: "top", lines: 52, target: 52 },
 ];
-
-/// Lines of code that later issues may add to the total. An issue that raises the ceilings of rooms takes the same
-/// number off its allowance; what it leaves lapses. A negative number is owed: that issue gives the lines back.
-const ALLOWANCES: [(&str, isize); 1] = [("one way, plain words", 23)];
 
 /// The maximum number of lines of a file.
 const FILE_LINES: usize = 350;
@@ -266,13 +262,6 @@ fn every_room_has_at_most_its_allowed_lines_of_code() {
                 now - lines
             ));
         }
-    }
-    let ceilings: usize = CEILINGS.iter().map(|ceiling| ceiling.lines).sum();
-    let most =
-        ceilings.saturating_add_signed(ALLOWANCES.iter().map(|(_, lines)| (*lines).max(0)).sum());
-    let total: usize = rooms.values().sum();
-    if total > most {
-        over.push(format!("all rooms have {total} lines of code, {} above {most}", total - most));
     }
     assert!(
         over.is_empty(),

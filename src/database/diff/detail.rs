@@ -25,7 +25,7 @@ const HEADER: &str = "path old_path status base_rows head_rows added removed cha
                       share_beyond_5_percent fault details";
 
 /// A value of the base and a value of the head. Each is `None` if it does not exist.
-type Sides<T> = (Option<T>, Option<T>);
+type BaseAndHead<T> = (Option<T>, Option<T>);
 
 /// An output folder for CSV files that list changed rows. The files appear in the folder together, after all of them
 /// are written.
@@ -64,7 +64,7 @@ impl Details {
     pub(super) fn write(
         &self,
         file: &TableFile,
-        tables: Sides<&Table>,
+        tables: BaseAndHead<&Table>,
         rows: &RowDiff,
         latencies: &[LatencyChange],
     ) -> Result<()> {
@@ -142,21 +142,21 @@ fn file_name(place: &Place, path: &str) -> String {
 /// A column of a table in the CSV file that lists changed rows.
 struct DetailField<'a> {
     name: &'a str,
-    columns: Sides<&'a Column>,
+    columns: BaseAndHead<&'a Column>,
     /// True if the column identifies rows, so that base and head share one CSV field. Other columns have one CSV field
     /// for the base and one for the head.
     key: bool,
 }
 
 /// Returns the columns of both tables: first those of the head in their order, then the columns that only the base has.
-fn fields<'a>((base, head): Sides<&'a Table>) -> Vec<DetailField<'a>> {
+fn fields<'a>((base, head): BaseAndHead<&'a Table>) -> Vec<DetailField<'a>> {
     let names = |t: Option<&'a Table>| t.into_iter().flat_map(Table::columns).map(|(name, _)| name);
     let lost = names(base).filter(|name| head.is_none_or(|h| h.column(name).is_none()));
     names(head).chain(lost).map(|name| DetailField::new(name, (base, head))).collect()
 }
 
 impl<'a> DetailField<'a> {
-    fn new(name: &'a str, (base, head): Sides<&'a Table>) -> Self {
+    fn new(name: &'a str, (base, head): BaseAndHead<&'a Table>) -> Self {
         let columns = (base.and_then(|t| t.column(name)), head.and_then(|t| t.column(name)));
         let shared = match columns {
             (Some(b), Some(h)) => comparable(b, h),
@@ -168,7 +168,7 @@ impl<'a> DetailField<'a> {
 
 /// Returns the CSV text that lists changed rows. Each line states the kind of change, the row numbers and the cells.
 fn text(
-    tables: Sides<&Table>,
+    tables: BaseAndHead<&Table>,
     rows: &RowDiff,
     latencies: &[LatencyChange],
 ) -> Result<Vec<u8>, csv::Error> {
@@ -217,7 +217,7 @@ impl<'a> Lines<'a> {
     fn write(
         &mut self,
         change: &str,
-        (base, head): Sides<u32>,
+        (base, head): BaseAndHead<u32>,
         ratio: Option<f64>,
     ) -> Result<(), csv::Error> {
         let Self { out, fields, cell } = self;

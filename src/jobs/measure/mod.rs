@@ -43,7 +43,7 @@ pub struct MeasureOptions {
 
 /// The result of measuring one table.
 #[derive(Debug)]
-pub struct MeasuredTable {
+pub struct CollectedTable {
     /// The summary of the written table.
     pub written: Written,
     /// Number of planned points.
@@ -56,7 +56,7 @@ pub struct MeasuredTable {
     pub unfit: usize,
 }
 
-impl MeasuredTable {
+impl CollectedTable {
     /// Returns the number of planned points that are not measured.
     pub fn missing(&self) -> usize {
         self.planned - self.measured
@@ -111,7 +111,7 @@ pub fn run(
     options: &MeasureOptions,
     device: &mut dyn Device,
     progress: &dyn Progress,
-) -> Result<Vec<MeasuredTable>> {
+) -> Result<Vec<CollectedTable>> {
     let finishing = Finishing::on_request(options.minutes);
     let grids = match points {
         PlannedPoints::Plan(plan) => vec![Grid::of(specs, plan, device)?],
@@ -139,7 +139,7 @@ fn measure(
     finishing: &Finishing,
     device: &mut dyn Device,
     progress: &dyn Progress,
-) -> Result<MeasuredTable> {
+) -> Result<CollectedTable> {
     let works = grid.points(specs, methods, device)?;
     let table = options.output_dir.join(&grid.file.entry.path);
     let mut log = Log::open(&options.output_dir, &table, device.about())?;
@@ -177,5 +177,5 @@ fn measure(
         complete: measured == planned,
     };
     let written = log.finish(&grid.spec, &origin)?;
-    Ok(MeasuredTable { written, planned, measured, now, unfit: works.unfit })
+    Ok(CollectedTable { written, planned, measured, now, unfit: works.unfit })
 }

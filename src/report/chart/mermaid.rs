@@ -20,7 +20,7 @@ const COLOUR: &str = "#D55E00";
 
 /// A chart of one series as Mermaid text.
 #[derive(Debug, PartialEq, Serialize)]
-pub(crate) struct Sketch {
+pub(crate) struct MermaidChart {
     /// The Mermaid text.
     pub text: String,
     /// The full name of the series.
@@ -35,7 +35,7 @@ pub(crate) struct Sketch {
 
 /// Draws one series of a chart as Mermaid text: the series that changed most, or else a series that findings name.
 /// `None` if the chart has no ratios, rates or power.
-pub(crate) fn mermaid(figure: &ChartFigure) -> Option<Sketch> {
+pub(crate) fn mermaid(figure: &ChartFigure) -> Option<MermaidChart> {
     let (panel, line, is_change) = subject(figure)?;
     let before = panel.line(line.series, LineKind::Base);
     let was = |x: f64| {
@@ -79,7 +79,7 @@ pub(crate) fn mermaid(figure: &ChartFigure) -> Option<Sketch> {
         three_digits(most * 1.1),
         line_texts.collect::<String>(),
     );
-    Some(Sketch { text, name: name.to_owned(), greys, is_change })
+    Some(MermaidChart { text, name: name.to_owned(), greys, is_change })
 }
 
 /// Reduces points to at most [`POINTS`]. If there are more, the points are divided by x into groups of equal size, and

@@ -26,7 +26,7 @@ mod ticks;
 
 pub(in crate::report) use axis::{axes, fixed_parts, slice_parts};
 pub use gallery::{Drawing, Gallery, curves, drawings, number};
-pub(crate) use mermaid::{Sketch, mermaid};
+pub(crate) use mermaid::{MermaidChart, mermaid};
 pub(crate) use rings::Rings;
 pub use scene::{
     ChartFigure, ChartLine, ChartPoint, LineKind, Panel, RingedRule, Scale, SeriesName,

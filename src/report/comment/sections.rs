@@ -10,7 +10,7 @@ use crate::base::words::{plural, plural_verb};
 use crate::database::diff::Diff;
 use crate::findings::Severity;
 use crate::report::change::ChangeTable;
-use crate::report::chart::{Sketch, mermaid};
+use crate::report::chart::{MermaidChart, mermaid};
 use crate::report::predictions::{MoverRow, PredictionLine, Predictions};
 use crate::report::run::RunVerdict;
 use crate::report::view::ReportView;
@@ -82,7 +82,7 @@ pub(super) struct Sections<'a> {
     tables: Vec<&'a TableView<'a>>,
     files: Vec<&'a FileView>,
     /// Charts as Mermaid text, which GitHub draws.
-    sketches: Vec<Sketch>,
+    sketches: Vec<MermaidChart>,
     /// The names of the chart files; empty if no chart files were written.
     charts: Vec<&'a str>,
     smoke: Option<&'a Smoke>,
