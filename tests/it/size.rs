@@ -29,7 +29,7 @@ const CEILINGS: [Ceiling; 12] = [
     Ceiling { room: "traces", lines: 2_973, target: 2_966 },
     Ceiling { room: "planner", lines: 2_031, target: 1_100 },
     Ceiling { room: "specs", lines: 2_150, target: 2_050 },
-    Ceiling { room: "cli", lines: 1_190, target: 1_194 },
+    Ceiling { room: "cli", lines: 1_190, target: 1_190 },
     Ceiling { room: "base", lines: 2_607, target: 1_700 },
     Ceiling { room: "findings", lines: 1_678, target: 1_500 },
     Ceiling { room: "top", lines: 52, target: 52 },
