@@ -64,6 +64,12 @@ impl Finishing {
     }
 }
 
+impl Drop for Finishing {
+    fn drop(&mut self) {
+        FINISHING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// Parses a number of minutes from the command line, such as `90` or `0.5`.
 ///
 /// # Errors
@@ -73,12 +79,6 @@ pub(crate) fn minutes(text: &str) -> Result<Duration, String> {
     let minutes: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     let some = (0.0..=100_000.0).contains(&minutes);
     some.then(|| Duration::from_secs(60).mul_f64(minutes)).ok_or_else(|| "from 0 to 100,000".into())
-}
-
-impl Drop for Finishing {
-    fn drop(&mut self) {
-        FINISHING.fetch_sub(1, Ordering::SeqCst);
-    }
 }
 
 /// Returns true if the user has asked the job to end.

@@ -86,7 +86,7 @@ pub struct CheckInputs {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CurveTerms {
     /// A point is kept if it is above or below the line between its neighbours by at least this factor.
-    pub deviations: f64,
+    pub least_deviation: f64,
     /// The minimum latency of a compared point in ms. Much of the deviation of shorter latencies comes from the timer.
     pub floor_ms: f64,
 }
@@ -95,7 +95,7 @@ impl CurveTerms {
     /// Returns limits that keep every point that `self` or `other` keeps.
     fn both(self, other: Self) -> Self {
         Self {
-            deviations: self.deviations.min(other.deviations),
+            least_deviation: self.least_deviation.min(other.least_deviation),
             floor_ms: self.floor_ms.min(other.floor_ms),
         }
     }

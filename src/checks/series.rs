@@ -69,10 +69,10 @@ impl<'k> AxisSizes<'k> {
             PartNumbers::Whole(WholeNumbers::Values(values)) => {
                 values.iter().map(|value| code(*value as f64)).collect()
             }
-            PartNumbers::Decimal(Vals::Rows(sizes)) if !all_equal(sizes) => {
+            PartNumbers::Float(Vals::Rows(sizes)) if !all_equal(sizes) => {
                 sizes.iter().map(|size| code(*size)).collect()
             }
-            PartNumbers::Decimal(_) => return None,
+            PartNumbers::Float(_) => return None,
         };
         let sizes = numbering.into_values().into_iter().map(f64::from_bits);
         Some(Self::new(codes.into(), sizes, part))

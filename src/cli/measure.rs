@@ -50,17 +50,23 @@ pub(crate) struct Measure {
     pub device: DeviceArgs,
 }
 
-/// Arguments that select the device.
+/// Arguments that select the device. Their display order puts them before the other ones on how to measure.
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArgs {
     /// What measures: this machine's GPU through CUDA, or a command.
-    #[arg(long, value_enum, default_value_t = DeviceName::Cuda, conflicts_with = "runner", help_heading = "How to measure")]
+    #[arg(long, value_enum, default_value_t = DeviceName::Cuda, conflicts_with = "runner", display_order = 1, help_heading = "How to measure")]
     pub device: DeviceName,
     /// Measure with the collectors of the database, called by a runner in Python.
-    #[arg(long, value_enum, help_heading = "How to measure")]
+    #[arg(long, value_enum, display_order = 2, help_heading = "How to measure")]
     pub runner: Option<RunnerName>,
     /// Clone of the repository with the folder `collector`, for `--runner collectors`.
-    #[arg(long, value_name = "DIR", requires = "runner", help_heading = "How to measure")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "runner",
+        display_order = 3,
+        help_heading = "How to measure"
+    )]
     pub collectors: Option<PathBuf>,
     /// The command for `--device process`: it reads one point per line as JSON and answers each
     /// with one line. With `--runner collectors` it replaces python3 with the built-in runner.
@@ -68,12 +74,19 @@ pub(crate) struct DeviceArgs {
         long,
         value_name = "CMD",
         required_if_eq("device", "process"),
+        display_order = 4,
         help_heading = "How to measure"
     )]
     pub command: Option<String>,
     /// Seconds that the command of `--device process` may take for a point, or until its next sign of
     /// life. A point that takes longer is left out, and the command is started again.
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, help_heading = "How to measure")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 600,
+        display_order = 5,
+        help_heading = "How to measure"
+    )]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub point_timeout: u64,
 }

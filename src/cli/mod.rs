@@ -1,5 +1,5 @@
-//! The command line: one file per command. A command's options are the library's own, with the arguments for its output
-//! beside them.
+//! The command line: the arguments of the commands, and [`Cli::run`], which runs them. A command's options are the
+//! library's own, with the arguments for its output beside them.
 
 pub(crate) mod bar;
 pub(crate) mod explore;

@@ -126,7 +126,7 @@ impl TreeFacts {
     pub(crate) fn mark_changes(mut self, base: &Self) -> Self {
         let is_same = |a: &FactsFile, b: &FactsFile| (&a.name, a.id) == (&b.name, b.id);
         let changed = self.files.iter().filter(|own| !base.files.iter().any(|b| is_same(own, b)));
-        self.tree.changed_lists = changed.map(|file| file.name.clone()).collect();
+        self.tree.changed_facts = changed.map(|file| file.name.clone()).collect();
         self
     }
 

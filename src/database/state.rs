@@ -73,7 +73,7 @@ impl ReadState {
 
     /// Creates a mixed state. The facts, the systems' YAML and the `reuse.yaml` declarations are those of `base`, and
     /// all other files are those of `head`. A system that only the head has keeps its YAML.
-    pub(crate) fn excused(base: State<'_>, head: State<'_>) -> Self {
+    pub(crate) fn head_by_base(base: State<'_>, head: State<'_>) -> Self {
         let mut catalog = head.catalog.clone();
         for (name, system) in &mut catalog.systems {
             if let Some(before) = base.catalog.systems.get(name) {

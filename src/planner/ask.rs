@@ -62,7 +62,7 @@ pub(crate) fn ask(
     let absent = |version: &AskedVersion| Some((version.version.clone(), version.absent.clone()?));
     impact.not_asked.extend(asked.iter().filter_map(absent));
     let asked: Vec<AskedVersion> = asked.into_iter().filter(|v| v.absent.is_none()).collect();
-    let asking = PlannerQuestion { planner, question, progress };
+    let asking = Asker { planner, question, progress };
     for (version, before, after) in asking.versions(&trees, asked) {
         impact.add(version, before, after, question);
     }
@@ -71,8 +71,8 @@ pub(crate) fn ask(
     Ok(impact)
 }
 
-/// The data for asking the planner: the planner, the question, and the display of progress.
-struct PlannerQuestion<'a> {
+/// Asks a planner one question about several versions, and displays the progress.
+struct Asker<'a> {
     planner: &'a Planner,
     question: &'a Question<'a>,
     progress: &'a dyn Progress,
@@ -88,7 +88,7 @@ struct Task<'a> {
     loads: BTreeSet<String>,
 }
 
-impl PlannerQuestion<'_> {
+impl Asker<'_> {
     /// Asks the planner about each version before and after the change. If the change does not affect the files of a
     /// version, the planner is asked only once. If the engine refuses a table after the change, the engine also loads
     /// the table as it was before.

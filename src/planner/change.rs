@@ -211,9 +211,9 @@ impl Impact {
         moved.filter_map(|(_, point)| point.factor()).collect()
     }
 
-    /// Counts the steps on which the change has the effect `fate`.
-    pub(crate) fn count(&self, fate: StepEffect) -> usize {
-        self.points().filter(|(_, point)| point.effect() == fate).count()
+    /// Counts the steps on which the change has the effect `effect`.
+    pub(crate) fn count(&self, effect: StepEffect) -> usize {
+        self.points().filter(|(_, point)| point.effect() == effect).count()
     }
 
     /// Returns the models with their layouts for which the planner predicts no step time on `version` after the change.

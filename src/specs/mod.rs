@@ -109,7 +109,7 @@ pub struct Lookups {
     pub(crate) pins: BTreeMap<String, Pins>,
     /// The names of lists in the loader's source code that the pull request may change, because it changes the source
     /// file that contains the list.
-    pub(crate) changed_lists: BTreeSet<String>,
+    pub(crate) changed_facts: BTreeSet<String>,
 }
 
 impl Lookups {
@@ -149,8 +149,8 @@ impl Lookups {
 
     /// Returns true if the function looks up numbers in a list of the loader's source code and the pull request changes
     /// this code. The list may then contain texts that the program does not know.
-    pub(crate) fn is_unsettled(&self, function: &Lookup) -> bool {
-        matches!(function, Lookup::Pin(list) if self.changed_lists.contains(&**list))
+    pub(crate) fn may_have_changed(&self, function: &Lookup) -> bool {
+        matches!(function, Lookup::Pin(list) if self.changed_facts.contains(&**list))
     }
 }
 

@@ -39,7 +39,7 @@ impl Specs {
         specs.query_versions = facts.query_versions.clone();
         let pins = facts.pins.iter();
         specs.lookups.pins.extend(pins.map(|(list, pins)| (list.clone(), pins.clone())));
-        specs.lookups.changed_lists = facts.changed_lists.clone();
+        specs.lookups.changed_facts = facts.changed_facts.clone();
         specs
     }
 

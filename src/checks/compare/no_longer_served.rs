@@ -199,11 +199,11 @@ impl NoLongerServed {
     fn missed(&self, unserved: &Unserved) -> Option<String> {
         let slices = || unserved.slices.iter().filter(|(_, lost)| lost.inner >= self.keys);
         let hollow: Vec<_> = slices().filter(|(_, lost)| lost.inner > lost.remaining).collect();
-        let misread = |lost: &UnservedSlice| {
+        let wrong = |lost: &UnservedSlice| {
             lost.wrongly_interpolated >= self.keys
                 && 2 * lost.wrongly_interpolated > lost.interpolated
         };
-        let misread: Vec<_> = slices().filter(|(_, lost)| misread(lost)).collect();
+        let wrong: Vec<_> = slices().filter(|(_, lost)| wrong(lost)).collect();
         let mut said = Vec::new();
         if let Some((slice, lost)) = hollow.first() {
             let lost = format!(
@@ -217,7 +217,7 @@ impl NoLongerServed {
                 named(slice)
             ));
         }
-        if let Some((slice, lost)) = misread.first() {
+        if let Some((slice, lost)) = wrong.first() {
             said.push(format!(
                 "interpolated from what remains, {} of {} points{} differ from the lost latencies by more than 99 of 100 \
                  honest reruns do",

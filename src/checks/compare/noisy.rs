@@ -88,7 +88,7 @@ struct RoughSlice {
 
 impl Judge for NoiseLimits {
     fn needs(&self) -> CheckInputs {
-        let curves = Some(CurveTerms { deviations: self.disturbed, floor_ms: self.floor_ms });
+        let curves = Some(CurveTerms { least_deviation: self.disturbed, floor_ms: self.floor_ms });
         CheckInputs::of(&[Input::Peers]).with(None, curves)
     }
 

@@ -160,10 +160,10 @@ impl<'a> ParityCase<'a> {
         if own == 0 {
             return None;
         }
-        let (nearness, near) = at.shelf.peers_of(file);
+        let (kinship, peers) = at.shelf.peers_of(file);
         let mut references: Vec<(&str, Vec<&Sketch>)> = Vec::new();
         for (system, editions, _) in
-            near.into_iter().filter(|_| nearness == SystemKinship::Generation)
+            peers.into_iter().filter(|_| kinship == SystemKinship::Generation)
         {
             let Some(edition) = editions.get(&file.place.version) else { continue };
             references.push((system, at.sketches.of(edition.files.iter().copied())));

@@ -74,7 +74,7 @@ impl<'a> RunResults<'a> {
         for (kept, of_name) in self.kept.iter_mut().zip(name.kept) {
             kept.add(of_name);
         }
-        self.judgement.excused_state.extend(name.excused);
+        self.judgement.hidden_by_facts.extend(name.excused);
         for (lineage, judged) in lineages {
             let head = lineage.sides[judging.head];
             if let (Some(base), Some(head)) = (lineage.sides[0], head)
@@ -96,7 +96,7 @@ impl<'a> RunResults<'a> {
                 }
             }
             self.judgement.diff.extend(judged.diff);
-            self.judgement.excused_state.extend(judged.excused);
+            self.judgement.hidden_by_facts.extend(judged.excused);
         }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Judgement {
     pub in_lfs: Vec<String>,
     /// Errors that the pull request hides by changing facts, such as a system's YAML. With the facts of the base, the
     /// head's added or changed rows would have these errors.
-    pub excused_state: Vec<Finding>,
+    pub hidden_by_facts: Vec<Finding>,
     /// The ids of the rules that examined the rows of each changed table, by the table's path.
     pub examined: BTreeMap<String, BTreeSet<String>>,
 }
@@ -84,7 +84,7 @@ impl<'a> JudgeRun<'a> {
 
     /// Returns the index in `states` of the head that is judged with the facts of the base; `None` if `states` lacks
     /// it.
-    pub(crate) fn excused(&self) -> Option<usize> {
+    pub(crate) fn excused_state(&self) -> Option<usize> {
         (self.states.len() > self.head + 1).then_some(self.head + 1)
     }
 }

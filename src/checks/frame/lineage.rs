@@ -92,7 +92,7 @@ impl<'a> JudgeRun<'a> {
         let path = lineage.file().map_or("", |file| file.entry.path.as_str());
         let judged = in_context(&sides, |contexts| {
             let mut sketches: Vec<Option<Arc<Sketch>>> = Vec::new();
-            let excused = self.excused().and_then(|state| side_of_state[state]);
+            let excused = self.excused_state().and_then(|state| side_of_state[state]);
             let excused = excused.filter(|side| Some(*side) != side_of_state[self.head]);
             let excused_context = excused.filter(|_| diff.is_some()).map(|side| &contexts[side]);
             for (number, context) in contexts.iter().enumerate() {
@@ -125,7 +125,7 @@ impl<'a> JudgeRun<'a> {
         })?;
         let head = side_of_state[self.head].map(|side| &sides[side]);
         let rows = head.and_then(|side| Some(side.table().ok()?.rows)).unwrap_or(0);
-        let is_remade = diff.is_some()
+        let is_mostly_changed = diff.is_some()
             && head.is_none_or(|side| change.changes_most(rows, &Reads::loaded(&side.spec)));
         let is_in_lfs = head.is_some_and(|side| matches!(side.table(), Err(TableFault::InLfs)));
         let is_in_lfs = is_in_lfs && lineage.is_subject;
@@ -135,7 +135,7 @@ impl<'a> JudgeRun<'a> {
             findings,
             diff,
             change,
-            is_mostly_changed: is_remade,
+            is_mostly_changed,
             is_in_lfs,
             excused,
             examined,
@@ -150,7 +150,7 @@ impl<'a> JudgeRun<'a> {
         let is_unchanged = lineage.pair.as_ref().is_none_or(|pair| pair.same_bytes);
         for (number, judged) in self.states.iter().enumerate() {
             let state = judged.state;
-            if Some(number) == self.excused() {
+            if Some(number) == self.excused_state() {
                 let head = side_of_state[self.head];
                 side_of_state.push(self.excused_side(state, lineage, &mut sides, head));
                 continue;

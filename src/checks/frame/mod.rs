@@ -47,7 +47,7 @@ pub(crate) fn judge<'a>(
     progress: &dyn Progress,
 ) -> Result<Judgement> {
     let (base, pairs, changed_facts, hidden_by_facts, details) = match before {
-        Some(ChangeScope { base, pairs, facts, hidden_by_facts, details }) => {
+        Some(ChangeScope { base, pairs, facts, head_by_base: hidden_by_facts, details }) => {
             (Some(base), pairs, Some(facts), hidden_by_facts, details)
         }
         None => (None, Vec::new(), None, None, None),

@@ -207,7 +207,7 @@ impl<'a> JudgeRun<'a> {
                 Hits::new()
             });
         }
-        let under_base = self.excused().and_then(|_| hits.pop()).unwrap_or_default();
+        let under_base = self.excused_state().and_then(|_| hits.pop()).unwrap_or_default();
         let head = hits.last().into_iter().flatten();
         let errors: BTreeSet<&str> =
             head.filter_map(Hit::error).map(|finding| finding.path.as_str()).collect();

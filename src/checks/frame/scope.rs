@@ -54,7 +54,7 @@ pub(crate) struct ChangeScope<'a> {
     /// The facts that differ between base and head.
     pub facts: ChangedFacts<'a>,
     /// The head under the facts of the base; `None` if the facts are the same or excused errors are not reported.
-    pub hidden_by_facts: Option<State<'a>>,
+    pub head_by_base: Option<State<'a>>,
     /// The folder to which changed rows are written; `None` if they are not written.
     pub details: Option<&'a Details>,
 }

@@ -30,12 +30,12 @@ impl<'a> Admission<'a> {
         } else {
             spec.buckets.iter().map(|b| b.rows.mask(scope)).collect::<Result<_, _>>()?
         };
-        let apart = if spec.buckets.is_empty() {
+        let split_columns = if spec.buckets.is_empty() {
             vec![None]
         } else {
             spec.buckets.iter().map(|bucket| scope.table.column(bucket.apart.as_ref()?)).collect()
         };
-        Ok(Self { loaded, buckets, split_columns: apart })
+        Ok(Self { loaded, buckets, split_columns })
     }
 
     /// Returns how many maps the loader has for the table.

@@ -138,7 +138,7 @@ impl<'a> Keys<'a> {
     pub fn numbers(&self, part: usize) -> Option<PartNumbers<'_>> {
         match &self.parts.get(part)?.1 {
             PartValues::Whole(whole) => Some(PartNumbers::Whole(*whole)),
-            PartValues::Formula(Value::Number(numbers)) => Some(PartNumbers::Decimal(numbers)),
+            PartValues::Formula(Value::Number(numbers)) => Some(PartNumbers::Float(numbers)),
             PartValues::Formula(_) => None,
         }
     }

@@ -18,7 +18,7 @@ pub enum PartNumbers<'k> {
     /// Integers without nulls.
     Whole(WholeNumbers<'k>),
     /// Numbers, NaN where null.
-    Decimal(&'k Vals<'k, f64>),
+    Float(&'k Vals<'k, f64>),
 }
 
 impl PartNumbers<'_> {
@@ -27,7 +27,7 @@ impl PartNumbers<'_> {
     pub fn get(self, row: usize) -> f64 {
         match self {
             Self::Whole(whole) => whole.get(row) as f64,
-            Self::Decimal(values) => values.get(row),
+            Self::Float(values) => values.get(row),
         }
     }
 }

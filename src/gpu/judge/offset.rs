@@ -43,11 +43,11 @@ impl Offset {
         // The variance of a median is 1.57 times that of a mean.
         let error = 1.57 * errors / (tables.len() as f64).powi(2);
         let share = card.powi(2) / (card.powi(2) + error);
-        let seen = median(&medians);
+        let median = median(&medians);
         Some(Self {
-            median: seen,
+            median,
             tables: tables.len(),
-            log: share * seen,
+            log: share * median,
             error: card * (1.0 - share).sqrt(),
         })
     }

@@ -35,10 +35,10 @@ pub struct ImpactOptions {
     /// The branch to merge into; the head is compared with their merge base. Without it, one state
     /// is predicted.
     #[arg(long = "base-ref", value_name = "REF")]
-    pub base: Option<String>,
+    pub base_ref: Option<String>,
     /// The commit to predict, read without a checkout; without it, the files on disk.
     #[arg(long = "head-ref", alias = "ref", value_name = "REF")]
-    pub head: Option<String>,
+    pub head_ref: Option<String>,
     /// Only these systems, e.g. `h200_sxm` or `b*`; may be repeated.
     #[arg(long = "system", value_name = "NAME")]
     pub systems: Vec<String>,
@@ -169,8 +169,8 @@ impl PreparedPlanner {
 /// Returns an error if there is no planner or no database, or if a commit or name is unknown. A step that the planner
 /// cannot predict is not an error: the result contains the planner's message.
 pub fn run(options: &ImpactOptions, progress: &dyn Progress) -> Result<Impact> {
-    let (rules, head) = (options.rules.as_deref(), options.head.as_deref());
-    match &options.base {
+    let (rules, head) = (options.rules.as_deref(), options.head_ref.as_deref());
+    match &options.base_ref {
         Some(base) => {
             let pull = PullRequest::open(&options.root, base, head, rules, None)?;
             if pull.is_empty() {

@@ -83,7 +83,7 @@ pub(super) fn quant(case: &ImpactCase) -> String {
 
 /// The step whose predicted time changed most, among all steps that changed for one cause. The field `steps` counts all
 /// of these steps.
-pub(super) struct MostChangedStep<'a> {
+pub(super) struct MovedSteps<'a> {
     pub case: &'a ImpactCase,
     pub point: &'a PointImpact,
     pub steps: usize,
@@ -91,26 +91,23 @@ pub(super) struct MostChangedStep<'a> {
 
 /// Groups the steps with a changed time by cause, and returns the most changed step of each group. The cause of a step
 /// is the cause of its most changed operation.
-pub(super) fn movers(impact: &Impact) -> Vec<MostChangedStep<'_>> {
-    let mut causes: BTreeMap<(&[String], &str), MostChangedStep<'_>> = BTreeMap::new();
+pub(super) fn movers(impact: &Impact) -> Vec<MovedSteps<'_>> {
+    let mut causes: BTreeMap<(&[String], &str), MovedSteps<'_>> = BTreeMap::new();
     for (case, point) in impact.points().filter(|(_, point)| point.effect() == StepEffect::Moved) {
         let cause = point.ops.first().map(|op| (&op.cause.tables[..], op.cause.words.as_str()));
-        let mover = causes.entry(cause.unwrap_or_default()).or_insert(MostChangedStep {
-            case,
-            point,
-            steps: 0,
-        });
+        let mover =
+            causes.entry(cause.unwrap_or_default()).or_insert(MovedSteps { case, point, steps: 0 });
         mover.steps += 1;
         if point.distance() > mover.point.distance() {
             (mover.case, mover.point) = (case, point);
         }
     }
-    let mut movers: Vec<MostChangedStep<'_>> = causes.into_values().collect();
+    let mut movers: Vec<MovedSteps<'_>> = causes.into_values().collect();
     movers.sort_by(|a, b| b.point.distance().total_cmp(&a.point.distance()));
     movers
 }
 
-impl MostChangedStep<'_> {
+impl MovedSteps<'_> {
     /// Renders the version, model, parallel layout and step.
     pub(crate) fn title(&self) -> String {
         format!("{}, {}, {}", self.case.version, self.case.subject(), self.point.point.words())
@@ -253,7 +250,7 @@ pub(crate) fn section(impact: &Impact) -> Predictions {
         unanswered: impact.count(StepEffect::Missing),
         range: extremes(&changes),
         power: [power(|point| point.before.as_ref()), power(|point| Some(&point.after))],
-        movers: movers(impact).iter().take(MOVERS).map(MostChangedStep::row).collect(),
+        movers: movers(impact).iter().take(MOVERS).map(MovedSteps::row).collect(),
         losses: lost(impact),
         notes: notes(impact),
         gaps: gaps(impact),

@@ -1,7 +1,7 @@
 //! Renders an impact as a document for people.
 
 use super::summary::{
-    LEFT_OUT, MostChangedStep, delta, gaps, headline, lost, movers, notes, quant, range,
+    LEFT_OUT, MovedSteps, delta, gaps, headline, lost, movers, notes, quant, range,
 };
 use crate::base::group::grouped;
 use crate::base::words::{Figure, count, plural, plural_verb};
@@ -79,13 +79,13 @@ fn is_news(case: &ImpactCase) -> bool {
 /// Returns one row of a table that compares cases: model, layout, quantisation, number of steps whose time changed,
 /// notes.
 fn changes(case: &ImpactCase) -> Vec<String> {
-    let of = |fate| case.points.iter().filter(move |p| p.effect() == fate);
+    let of = |effect| case.points.iter().filter(move |p| p.effect() == effect);
     let factors: Vec<f64> = of(StepEffect::Moved).filter_map(PointImpact::factor).collect();
     let mut notes: Vec<String> = range(&factors).into_iter().collect();
-    for (fate, words) in
+    for (effect, words) in
         [(StepEffect::Lost, "became errors"), (StepEffect::Gained, "were errors before")]
     {
-        let n = of(fate).count();
+        let n = of(effect).count();
         if n > 0 {
             notes.push(format!("{n} {words}"));
         }
@@ -116,7 +116,7 @@ fn times(cases: &[&ImpactCase]) -> DocumentTable {
 }
 
 /// Renders a step whose time changed, with the operations that caused the change.
-fn mover(mover: &MostChangedStep<'_>) -> ListItem {
+fn mover(mover: &MovedSteps<'_>) -> ListItem {
     let ops = &mover.point.ops;
     let mut below: Vec<String> = ops.iter().take(OPS).map(reason).collect();
     if ops.len() > OPS {

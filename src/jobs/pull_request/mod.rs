@@ -130,11 +130,16 @@ pub(crate) fn judge_change<'a>(
     let asks = terms.rules.iter().any(|rule| rule.check.needs().has(Input::Excused));
     let states_otherwise =
         facts.are_any() || base.facts.sidecars.reuse != head.facts.sidecars.reuse;
-    let hidden_by_facts = (asks && states_otherwise).then(|| ReadState::excused(base, head));
+    let hidden_by_facts = (asks && states_otherwise).then(|| ReadState::head_by_base(base, head));
     let hidden_by_facts = hidden_by_facts.as_ref().map(|state| state.of(head.source));
     let is_known_otherwise =
         |file: &TableFile| facts.are_of_table(file) || facts.are_of_system(&file.place.system);
     let base = StateScope::new(base, &of_base, is_known_otherwise);
     let head = StateScope::new(head, &of_head, is_known_otherwise);
-    judge(head, Some(ChangeScope { base, pairs, facts, hidden_by_facts, details }), terms, progress)
+    judge(
+        head,
+        Some(ChangeScope { base, pairs, facts, head_by_base: hidden_by_facts, details }),
+        terms,
+        progress,
+    )
 }

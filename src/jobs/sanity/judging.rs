@@ -104,7 +104,7 @@ impl JudgedChange {
         self.findings.extend(judged.findings);
         self.absent.in_lfs.extend(judged.in_lfs);
         self.repaired.extend(judged.repaired);
-        let (excused, specs) = (&judged.excused_state[..], head.specs);
+        let (excused, specs) = (&judged.hidden_by_facts[..], head.specs);
         let change = ChangeContext { base, head, diff: &diff, excused, specs };
         let catalogs = Item::Catalogs { before: base.catalog, after: head.catalog };
         for rule in rules {

@@ -27,7 +27,7 @@ use crate::report::health::JudgedPlaces;
 use crate::report::{Report, first_row, kind_tables};
 use crate::traces;
 
-/// The options of `sanity`.
+/// The options of `sanity`. A display order above 100 puts an option after the output options of the command line.
 #[derive(Debug, Default, Clone, clap::Args)]
 pub struct SanityOptions {
     /// Repository that contains the database, or a folder in it; may be bare if commits are named.

@@ -35,7 +35,7 @@ use crate::specs::Specs;
 /// The maximum number of tables that are drawn as charts. Tables with the most urgent findings are drawn first.
 const CURVES: usize = 6;
 
-/// The options of `validate`.
+/// The options of `validate`. A display order above 100 puts an option after the output options of the command line.
 #[derive(Debug, Default, Clone, clap::Args)]
 pub struct ValidateOptions {
     /// Repository or folder that contains the database.

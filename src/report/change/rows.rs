@@ -329,7 +329,7 @@ fn unserved(all: &[Unserved]) -> KindTable {
 fn planner_answer(unserved: &Unserved) -> String {
     let Some(version) = &unserved.best_version else { return "nothing".to_owned() };
     let inner: u64 = unserved.slices.values().map(|lost| lost.interpolated).sum();
-    let misread: u64 = unserved.slices.values().map(|lost| lost.wrongly_interpolated).sum();
+    let wrong: u64 = unserved.slices.values().map(|lost| lost.wrongly_interpolated).sum();
     let (shapes, sweeps) = (unserved.shapes() as usize, unserved.shorter_sweeps() as usize);
     let apart: u64 = unserved.slices.values().map(|lost| lost.inner - lost.interpolated).sum();
     let sweeps_end = plural_verb(sweeps, "sweep", ["ends", "end"]);
@@ -338,7 +338,7 @@ fn planner_answer(unserved: &Unserved) -> String {
         few => format!(" of {}", nonzero(few)),
     };
     let beyond =
-        if misread > 0 { format!(", {} beyond reruns", nonzero(misread)) } else { String::new() };
+        if wrong > 0 { format!(", {} beyond reruns", nonzero(wrong)) } else { String::new() };
     let parts = [
         (shapes > 0, format!("nothing for {}", plural(shapes, "shape"))),
         (sweeps > 0, format!("nothing, {sweeps_end} earlier in {version}")),

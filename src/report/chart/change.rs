@@ -105,7 +105,7 @@ impl ChangedRows {
     fn add(&mut self, set: &SeriesSet<'_>, row: usize, far: f64) {
         let entries = [
             self.series.entry(set.keys.hashes()[row]),
-            self.slices.entry(set.slices.hashes()[row]),
+            self.slices.entry(set.slice_parts.hashes()[row]),
         ];
         for moved in entries {
             let moved = moved.or_default();

@@ -42,10 +42,10 @@ impl SeriesSet<'_> {
     /// If series of this slice have findings or changes, only such series are chosen. A series with the worst row of a
     /// finding is chosen even if it belongs to another slice.
     pub(super) fn choose(&self, moves: &ChangedRows, rings: &Rings) -> Vec<Vec<usize>> {
-        let led = self.priority_series(rings);
+        let shown = self.priority_series(rings);
         let told = rings.slices.iter().find_map(|slice| self.of_slice(slice));
         let asked = rings.asked.as_ref().and_then(|slice| self.of_slice(slice));
-        let series = asked.or(led.first().copied()).or(told);
+        let series = asked.or(shown.first().copied()).or(told);
         let slice = series.map(|series| self.slice(&self.series[&series]));
         let Some(slice) = slice.or_else(|| self.slice_to_show(moves)) else { return Vec::new() };
         let mut marks: HashMap<u64, usize> = HashMap::new();
@@ -55,8 +55,8 @@ impl SeriesSet<'_> {
         let least = self.preferred.iter().max();
         let mut candidates: Vec<SeriesCandidate<'_>> = Vec::new();
         for (series, rows) in &self.series {
-            let led = led.iter().chain(&told).position(|led| led == series);
-            if led.is_none() && (self.slice(rows) != slice || !self.is_line(rows)) {
+            let priority = shown.iter().chain(&told).position(|shown| shown == series);
+            if priority.is_none() && (self.slice(rows) != slice || !self.is_line(rows)) {
                 continue;
             }
             let moved = moves.series.get(series).copied().unwrap_or_default();
@@ -64,7 +64,7 @@ impl SeriesSet<'_> {
             candidates.push(SeriesCandidate {
                 rows,
                 latency: self.median_latency(rows),
-                priority: led,
+                priority,
                 marks: marks.get(series).copied().unwrap_or(0),
                 moves: moved.rows,
                 far: moved.far,
@@ -153,9 +153,9 @@ fn pick(candidates: &[SeriesCandidate<'_>]) -> BTreeSet<usize> {
         .filter(|i| candidates[*i].far > 0.0)
         .max_by(|a, b| candidates[*a].far.total_cmp(&candidates[*b].far));
     let rank = |i: &usize| {
-        let SeriesCandidate { priority: led, marks, preference, .. } = candidates[*i];
+        let SeriesCandidate { priority, marks, preference, .. } = candidates[*i];
         let after = |place: Option<usize>| place.unwrap_or(usize::MAX);
-        (after(led), farthest != Some(*i), Reverse(marks), after(preference))
+        (after(priority), farthest != Some(*i), Reverse(marks), after(preference))
     };
     let mut wanted: Vec<usize> = (0..candidates.len()).collect();
     wanted.retain(|i| rank(i) != (usize::MAX, true, Reverse(0), usize::MAX));

@@ -60,8 +60,8 @@ impl Rings {
             }
             // If a finding names rows, its examples are its worst rows, or the rows that these copy.
             let examples = finding.examples.iter().map(|e| e.row as usize);
-            let led = examples.filter(|row| *row < rows).chain(own);
-            named.push(led.take(PRIORITY_ROWS).collect());
+            let examples = examples.filter(|row| *row < rows).chain(own);
+            named.push(examples.take(PRIORITY_ROWS).collect());
         }
         told.sort_by(|a, b| b.0.total_cmp(&a.0));
         rings.slices = told.into_iter().map(|(_, slice)| slice).collect();
@@ -102,8 +102,9 @@ impl Rings {
                 ringed.extend(point.rings.iter().map(|ring| (far, *ring, row)));
             }
         }
-        let place =
-            |row| self.priority_rows.iter().position(|led| *led == row).unwrap_or(usize::MAX);
+        let place = |row| {
+            self.priority_rows.iter().position(|examples| *examples == row).unwrap_or(usize::MAX)
+        };
         ringed.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| place(a.2).cmp(&place(b.2))));
         let mut kept: BTreeSet<(usize, usize)> = BTreeSet::new();
         for rule in 0..self.rules.len() {

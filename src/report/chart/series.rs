@@ -32,7 +32,7 @@ pub(in crate::report) struct SeriesSet<'a> {
     /// The key parts that are constant along a series.
     pub keys: Keys<'a>,
     /// The key parts that define a slice. A chart shows one slice.
-    pub slices: Keys<'a>,
+    pub slice_parts: Keys<'a>,
     /// The key by which the loader looks up a row; `None` if the key is unknown.
     pub(super) loader: Option<Keys<'a>>,
     pub uses: Vec<RowUse>,
@@ -98,7 +98,19 @@ impl<'a> SeriesSet<'a> {
             None => first_at_each_place(&keys, &x),
         };
         let slices = Keys::new(panel, scope)?;
-        Ok(Self { x, slices, keys, loader, uses, series, latency, bound, rate, power, preferred })
+        Ok(Self {
+            x,
+            slice_parts: slices,
+            keys,
+            loader,
+            uses,
+            series,
+            latency,
+            bound,
+            rate,
+            power,
+            preferred,
+        })
     }
 
     /// Returns the series with enough points for a line.
@@ -108,7 +120,7 @@ impl<'a> SeriesSet<'a> {
 
     /// Returns the hash of the slice to which a series belongs.
     pub(super) fn slice(&self, rows: &[usize]) -> u64 {
-        self.slices.hashes()[rows[0]]
+        self.slice_parts.hashes()[rows[0]]
     }
 
     pub(super) fn is_line(&self, rows: &[usize]) -> bool {

@@ -42,7 +42,7 @@ struct PageSeries {
     ringed: usize,
     /// The smallest index in [`Rings::priority_rows`] of a row of the series. Series with a small index are shown
     /// first. `None` if that list contains no row of the series.
-    led: Option<usize>,
+    priority: Option<usize>,
     /// The number of the series' points that differ between base and head.
     changed: usize,
     /// The index of the first condition in the chart's `prefer` that a row of the series meets; the number of
@@ -78,9 +78,9 @@ pub(super) fn choose(
     most: usize,
 ) -> Result<ChosenRows, ExprError> {
     let mut chosen = ChosenRows { rows: vec![Vec::new(); sets.len()], ..ChosenRows::default() };
-    let mut led: HashMap<usize, usize> = HashMap::new();
+    let mut priority: HashMap<usize, usize> = HashMap::new();
     for (place, row) in rings.priority_rows.iter().enumerate() {
-        led.entry(*row).or_insert(place);
+        priority.entry(*row).or_insert(place);
     }
     let mut all: HashMap<u64, PageSeries> = HashMap::new();
     for (side, (set, scope)) in sets.iter().zip(scopes).enumerate() {
@@ -110,12 +110,12 @@ pub(super) fn choose(
             }
             let series = all.entry(*hash).or_default();
             if kind != SideKind::Peer {
-                series.slice = set.slices.hashes()[drawn[0]];
+                series.slice = set.slice_parts.hashes()[drawn[0]];
                 let best = drawn.iter().map(|row| set.preferred[*row]).min();
                 series.preference = best.unwrap_or(usize::MAX);
             }
             if kind == SideKind::Head {
-                series.led = drawn.iter().filter_map(|row| led.get(row).copied()).min();
+                series.priority = drawn.iter().filter_map(|row| priority.get(row).copied()).min();
                 series.ringed = drawn.iter().filter(|row| !rings.of(**row).is_empty()).count();
             }
             series.rows.push((side, drawn));
@@ -147,9 +147,9 @@ fn ranked(all: HashMap<u64, PageSeries>) -> Vec<PageSeries> {
     let mut series: Vec<(u64, PageSeries)> = all.into_iter().collect();
     // The hash orders series of equal priority arbitrarily, but in the same way in every run.
     series.sort_by_key(|(hash, s)| {
-        let led = s.led.unwrap_or(usize::MAX);
+        let priority = s.priority.unwrap_or(usize::MAX);
         let is_line = s.points() >= POINTS;
-        (led, Reverse((s.ringed, s.changed, is_line)), s.preference, *hash)
+        (priority, Reverse((s.ringed, s.changed, is_line)), s.preference, *hash)
     });
     // Series without findings or changes alternate between slices: one of each slice, then a second of each.
     let mut taken: HashMap<u64, usize> = HashMap::new();

@@ -114,9 +114,9 @@ pub struct StatedFacts {
     pub kernel_sources: Option<KernelSources>,
     /// The lists of numbers in the loader's source code, by the list's name.
     pub pins: BTreeMap<String, Pins>,
-    /// The names of lists in the loader's source code whose file the pull request changes. A text that such a list
-    /// lacks is then not an error, because the pull request may add it.
-    pub changed_lists: BTreeSet<String>,
+    /// The names of facts whose file the pull request changes, such as lists in the loader's source code. A text that
+    /// such a list lacks is then not an error, because the pull request may add it.
+    pub changed_facts: BTreeSet<String>,
 }
 
 /// A list in the loader's source code that maps texts to numbers, such as model names to numbers of attention heads.

@@ -71,11 +71,17 @@ pub fn commands() -> Vec<String> {
     names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
-/// Returns the names of the formats that describe one state of a database.
-pub fn report_formats() -> Vec<String> {
-    let formats = ReportFormat::value_variants().iter().filter(|format| !format.compares());
+/// Returns the names of the report formats for which `is_wanted` returns true.
+pub fn all_formats(is_wanted: impl Fn(ReportFormat) -> bool) -> Vec<String> {
+    let formats = ReportFormat::value_variants().iter().filter(|format| is_wanted(**format));
     let names = formats.filter_map(ValueEnum::to_possible_value);
     names.map(|name| name.get_name().to_owned()).collect()
+}
+
+/// Returns the names of the formats that describe one state of a database: all but two.
+pub fn report_formats() -> Vec<String> {
+    assert_eq!(all_formats(ReportFormat::compares), ["stages", "audit"]);
+    all_formats(|format| !format.compares())
 }
 
 /// Returns a report of `remeasure` in JSON whose listed rows of a table measured three times the recorded latency.

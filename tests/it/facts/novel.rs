@@ -145,6 +145,14 @@ fn an_unknown_column_in_two_tables_is_one_info_that_names_the_files() {
     let files = [0, 1].map(|i| format!("{}/{}.txt", TABLES[i].dir("0.24.0"), TABLES[i].name));
     let expected = format!("info: the column rank in 2 files ({}) {end}", files.join(", "));
     assert_eq!(novelties(&validate(&tree)), [expected]);
+    let baseline = tree.path().join("baseline.json").display().to_string();
+    tree.validate(&["--write-baseline", &baseline]);
+    let run = tree.validate(&["--baseline", &baseline, "--fail-on", "info"]);
+    assert_eq!(
+        (run.code(), run.findings()),
+        (0, vec![]),
+        "a baseline covers the run that wrote it"
+    );
     // A novelty that the base has in any changed file is not new.
     tree.commit();
     TABLES[0].write(&tree, 1, |text| add(text).replace("0.50,7", "0.501,7"));

@@ -6,7 +6,7 @@ mod rows;
 
 use std::path::Path;
 
-use crate::common::{GEMM, H200, Tree, gemm, report_formats, run};
+use crate::common::{GEMM, H200, Tree, all_formats, gemm, report_formats, run};
 use inert::{assert_all, assert_inert, assert_json, assert_markdown, assert_page, assert_svg};
 
 /// Ends a line, a script, a comment, a cell, a string and a command; colours, reorders, hides, mentions,
@@ -145,7 +145,7 @@ fn hostile_names_are_escaped_in_every_output_of_a_comparison() {
     tree.commit();
     let at = |name: &str| tree.path().join("out").join(name).display().to_string();
     std::fs::create_dir(tree.path().join("out")).unwrap();
-    for format in &report_formats() {
+    for format in all_formats(|_| true) {
         let root = tree.path().display().to_string();
         let report = run(&[
             "sanity",
@@ -156,7 +156,7 @@ fn hostile_names_are_escaped_in_every_output_of_a_comparison() {
             "--head-ref",
             "HEAD",
             "--format",
-            format,
+            &format,
             "--output-md-file",
             &at("comment.md"),
             "--html",
@@ -167,7 +167,7 @@ fn hostile_names_are_escaped_in_every_output_of_a_comparison() {
             &at("rows"),
         ]);
         assert_eq!((report.code(), report.err().as_str()), (1, ""), "{format}");
-        assert_all(format, &report);
+        assert_all(&format, &report);
     }
     let read = |name: &str| std::fs::read_to_string(at(name)).unwrap();
     assert_markdown(&read("comment.md"), "comment");

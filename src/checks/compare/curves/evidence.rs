@@ -44,12 +44,12 @@ pub(crate) struct ComparedDeviation<'a> {
 
 impl<'a> ComparedDeviation<'a> {
     /// Describes a deviating point of a table's curve.
-    pub(crate) fn of(curve: &'a TableCurve, bend: &DeviatingPoint) -> Self {
+    pub(crate) fn of(curve: &'a TableCurve, deviation: &DeviatingPoint) -> Self {
         Self {
-            point: bend.point,
-            slow: bend.log_ratio > 0.0,
+            point: deviation.point,
+            slow: deviation.log_ratio > 0.0,
             least: curve.least_deviation,
-            neighbours: curve.neighbours(bend),
+            neighbours: curve.neighbours(deviation),
         }
     }
 }
@@ -59,15 +59,15 @@ impl<'a> ComparedDeviation<'a> {
 /// For each reference, all latencies are divided by the reference's latencies at the same keys. This removes jumps that
 /// the kernel has in every table. Along each axis, the point is then compared with the neighbour before, with the
 /// neighbour after, and with the median of the neighbours. The smallest difference, as a logarithm, is the deviation.
-/// It is 0 if one of the differences is below `bent.least`.
+/// It is 0 if one of the differences is below `deviation.least`.
 ///
 /// A group's deviation is the median over its references. The score is the smallest deviation over the groups.
 pub(crate) fn evidence(
-    bent: &ComparedDeviation<'_>,
+    deviation: &ComparedDeviation<'_>,
     groups: &ReferenceGroups,
 ) -> ReferenceEvidence {
     // A range of sizes with another kernel is not a deviation: at its edge, one neighbour is in the same range.
-    by_groups(groups, 0.0, |reference| by_reference(bent, &reference.latencies))
+    by_groups(groups, 0.0, |reference| by_reference(deviation, &reference.latencies))
 }
 
 /// Computes the deviation from each group of references. Returns the number of compared groups and, as the score, the
@@ -110,12 +110,12 @@ fn by_group(
 /// Returns the path of the first reference that confirms a deviation of at least `found.score`; `None` if no reference
 /// does. References are searched by group, and within a group the most similar tables come first.
 pub(crate) fn shown_by<'g>(
-    bent: &ComparedDeviation<'_>,
+    deviation: &ComparedDeviation<'_>,
     groups: &'g ReferenceGroups,
     found: ReferenceEvidence,
 ) -> Option<&'g str> {
     let shows = |reference: &&CurveReference| {
-        let told = by_reference(bent, &reference.latencies).unwrap_or(0.0);
+        let told = by_reference(deviation, &reference.latencies).unwrap_or(0.0);
         told * found.score > 0.0 && told.abs() >= found.score.abs()
     };
     groups.iter().flat_map(|(_, group)| group).find(shows).map(|reference| reference.path.as_str())
@@ -147,11 +147,11 @@ fn ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
 }
 
 /// Divides the latencies of a point and its neighbours by a reference's latencies. Returns the logarithm of the factor
-/// by which the point is then slower than its neighbours. Returns 0 if the factor is below the limit `bent.least`, or
+/// by which the point is then slower than its neighbours. Returns 0 if the factor is below the limit `at.least`, or
 /// if the point is slow in its own table but fast after the division, or the reverse. `None` if the reference lacks the
 /// point or its neighbours, or has the same latency at the point.
-pub(super) fn by_reference(bent: &ComparedDeviation<'_>, reference: &KeyLatencies) -> Option<f64> {
-    let ComparedDeviation { point, slow, least, neighbours } = *bent;
+pub(super) fn by_reference(at: &ComparedDeviation<'_>, reference: &KeyLatencies) -> Option<f64> {
+    let ComparedDeviation { point, slow, least, neighbours } = *at;
     let ratio = |point: KeyPoint| ratio(point, reference);
     let own_ratio = ratio(point)?;
     let own = own_ratio.ln();

@@ -39,29 +39,29 @@ pub(crate) fn is_outlier_in(
         && stands_out(windows(point, around, other), spike, least)
 }
 
-/// Looks up the key of the deviating point `bent` in the table `other`, and compares the point found there with the
+/// Looks up the key of the deviating point `deviation` in the table `other`, and compares the point found there with the
 /// references of `other`, which `groups` returns. `None` if `other` lacks the key, has the same latency at the key, or
 /// does not deviate there in the same direction.
 pub(crate) fn evidence_in<'g>(
     other: &KeyLatencies,
     groups: impl FnOnce() -> &'g ReferenceGroups,
-    bent: &ComparedDeviation<'_>,
+    deviation: &ComparedDeviation<'_>,
 ) -> Option<ReferenceEvidence> {
-    let there = other.get(bent.point.hash)?;
-    let (own, theirs) = (f64::from(bent.point.latency), f64::from(there));
-    let bend = deviation_from_line(windows(bent.point, bent.neighbours, other))?;
+    let there = other.get(deviation.point.hash)?;
+    let (own, theirs) = (f64::from(deviation.point.latency), f64::from(there));
+    let distance = deviation_from_line(windows(deviation.point, deviation.neighbours, other))?;
     let is_same = (own / theirs).ln().abs() <= SAME;
-    if is_same || (bend > 0.0) != bent.slow || bend.abs() < bent.least.ln() {
+    if is_same || (distance > 0.0) != deviation.slow || distance.abs() < deviation.least.ln() {
         return None;
     }
     let at = |point: KeyPoint| KeyPoint { latency: other.get(point.hash).unwrap_or(0.0), ..point };
-    let around = bent
+    let around = deviation
         .neighbours
         .iter()
         .map(|axis| AxisPoints { points: { axis.points }.map(at), sizes: axis.sizes });
     let around: SmallVec<[AxisPoints; 2]> = around.collect();
-    let point = KeyPoint { latency: there, ..bent.point };
-    Some(evidence(&ComparedDeviation { point, neighbours: &around, ..*bent }, groups()))
+    let point = KeyPoint { latency: there, ..deviation.point };
+    Some(evidence(&ComparedDeviation { point, neighbours: &around, ..*deviation }, groups()))
 }
 
 #[cfg(test)]
@@ -104,9 +104,9 @@ mod tests {
     #[test]
     fn a_deviation_recurs_only_in_the_same_direction() {
         let (point, axis) = around([1.0, 1.0, 2.0, 1.0, 1.0]);
-        let bent = ComparedDeviation { point, slow: true, least: 1.3, neighbours: &[axis] };
+        let deviation = ComparedDeviation { point, slow: true, least: 1.3, neighbours: &[axis] };
         let groups = Vec::new();
-        let told = |there| evidence_in(&table(there), || &groups, &bent).is_some();
+        let told = |there| evidence_in(&table(there), || &groups, &deviation).is_some();
         assert!(told([3.0, 3.0, 4.5, 3.0, 3.0]));
         assert!(!told([3.0, 3.0, 1.5, 3.0, 3.0]));
         assert!(!told([3.0, 3.0, 3.1, 3.0, 3.0]));

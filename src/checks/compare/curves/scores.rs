@@ -16,7 +16,7 @@ use crate::checks::compare::sketch::{SketchOutlier, SketchedTable};
 use crate::database::catalog::TableFile;
 
 /// The minimum number of deviating points that a thread scores as one unit of work.
-const BENDS: usize = 512;
+const DEVIATIONS: usize = 512;
 
 /// How far the series of the judged tables deviate from the series of other tables of the same name.
 #[derive(Default)]
@@ -70,9 +70,9 @@ impl TableScores {
     /// Returns the result of comparing an outlier with other tables; `None` if the outlier is not among the curve's
     /// deviating points.
     pub(crate) fn of_outlier(&self, outlier: &SketchOutlier) -> Option<ReferenceEvidence> {
-        let mut bends = self.curve.deviates_at(outlier.hash);
-        bends
-            .find(|(_, bend)| bend.row == outlier.outlier.row)
+        let mut deviations = self.curve.deviations_at(outlier.hash);
+        deviations
+            .find(|(_, deviation)| deviation.row == outlier.outlier.row)
             .map(|(number, _)| self.deviations[number])
     }
 
@@ -84,9 +84,9 @@ impl TableScores {
         floor_ms: f64,
         stands_out: impl Fn(usize) -> bool,
     ) -> DeviatingPoints {
-        let is_slow = |bend: &DeviatingPoint| bend.point.latency >= floor_ms as f32;
-        let bends = self.curve.deviations.iter().enumerate();
-        let of_slice = bends.filter(|(_, bend)| bend.slice == slice && is_slow(bend));
+        let is_slow = |point: &DeviatingPoint| point.point.latency >= floor_ms as f32;
+        let deviations = self.curve.deviations.iter().enumerate();
+        let of_slice = deviations.filter(|(_, point)| point.slice == slice && is_slow(point));
         let spiked = of_slice.filter(|(number, _)| stands_out(*number)).count() as u32;
         DeviatingPoints { count_deviating: spiked, scored: self.curve.slow(slice) }
     }
@@ -106,8 +106,8 @@ impl TableScores {
             |segment: &&FivePoints| segment.points.iter().all(|p| other.get(p.hash).is_some());
         let shared = of_slice().filter(is_there).count() as f64 / of_slice().count().max(1) as f64;
         let points = self.spiked(slice, floor_ms, |number| {
-            let bent = ComparedDeviation::of(&self.curve, &self.curve.deviations[number]);
-            by_reference(&bent, other).is_some_and(|ratio| ratio.abs() >= least.ln())
+            let deviation = ComparedDeviation::of(&self.curve, &self.curve.deviations[number]);
+            by_reference(&deviation, other).is_some_and(|ratio| ratio.abs() >= least.ln())
         });
         DeviatingPoints { scored: (f64::from(points.scored) * shared) as u32, ..points }
     }
@@ -135,9 +135,10 @@ impl CurveScores {
             let others = comparable(peers, (file, sketch));
             let before = before.and_then(|before| before.get(path));
             let scores = TableScores::of(sketch.curve.clone()?, groups, others, before);
-            let TableScores { deviations: bends, shapes, roughness, rougher, .. } = &scores;
+            let TableScores { deviations, shapes, roughness, rougher, .. } = &scores;
             // These figures are the basis for the choice of thresholds.
-            debug!(?path, bends = bends.len(), ?shapes, ?roughness, ?rougher, "scored curves");
+            let points = deviations.len();
+            debug!(?path, points, ?shapes, ?roughness, ?rougher, "scored curves");
             Some((path.clone(), scores))
         });
         Self { scores: scores.flatten().collect(), tables }
@@ -149,11 +150,12 @@ impl CurveScores {
     }
 
     /// Returns the path of a reference that confirms a deviating point of a judged table; `None` if no reference
-    /// confirms it. `bend` is the index of the deviating point.
-    pub(crate) fn shown_by(&self, file: &TableFile, bend: usize) -> Option<&str> {
+    /// confirms it. `index` is that of the deviating point.
+    pub(crate) fn shown_by(&self, file: &TableFile, index: usize) -> Option<&str> {
         let groups = self.tables.get(&file.entry.path)?.groups.get()?;
-        let TableScores { curve, deviations: bends, .. } = self.of_table(file)?;
-        shown_by(&ComparedDeviation::of(curve, &curve.deviations[bend]), groups, *bends.get(bend)?)
+        let TableScores { curve, deviations, .. } = self.of_table(file)?;
+        let own = ComparedDeviation::of(curve, &curve.deviations[index]);
+        shown_by(&own, groups, *deviations.get(index)?)
     }
 
     /// Returns true if the same point also deviates in another table, by a factor of at least `least` and with another
@@ -163,10 +165,10 @@ impl CurveScores {
         peers: &Peers<'_>,
         file: &TableFile,
         scores: &TableScores,
-        bend: usize,
+        index: usize,
         least: f64,
     ) -> bool {
-        let own = ComparedDeviation::of(&scores.curve, &scores.curve.deviations[bend]);
+        let own = ComparedDeviation::of(&scores.curve, &scores.curve.deviations[index]);
         peers.elsewhere(file).any(|(_, one)| {
             let Some(other) = self.tables.get(&one.0.entry.path) else { return false };
             let told = evidence_in(&other.latencies, || other.groups(peers, one), &own);
@@ -191,10 +193,10 @@ impl TableScores {
         before: Option<&Arc<KeyLatencies>>,
     ) -> Self {
         // Bends are scored in parallel, because a pull request may change a single large table.
-        let bends = curve.deviations.par_iter().with_min_len(BENDS);
+        let deviations = curve.deviations.par_iter().with_min_len(DEVIATIONS);
         Self {
-            deviations: bends
-                .map(|bend| evidence(&ComparedDeviation::of(&curve, bend), groups))
+            deviations: deviations
+                .map(|deviation| evidence(&ComparedDeviation::of(&curve, deviation), groups))
                 .collect(),
             shapes: shape_scores(&curve, groups),
             roughness: roughness(&curve, others),

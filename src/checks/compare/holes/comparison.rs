@@ -73,8 +73,8 @@ impl<'a> HoleComparison<'a> {
         if !has_points(&own) {
             return None;
         }
-        let (nearness, near) = at.shelf.peers_of(file);
-        let is_distant = nearness == SystemKinship::SameVersion;
+        let (kinship, near) = at.shelf.peers_of(file);
+        let is_distant = kinship == SystemKinship::SameVersion;
         let mut references = Vec::new();
         let mut files = Vec::new();
         for (system, _, edition) in near {

@@ -154,8 +154,9 @@ impl HoleSize {
         if !chosen.is_empty() {
             said.push(format!("only other GPU generations have {}", words(comparison, &chosen)));
         }
-        for Explained { explanation: by, keys } in explained {
-            said.push(format!("{} keys are missing because of {by}", comparison.about(*keys)));
+        for Explained { explanation, keys } in explained {
+            let keys = comparison.about(*keys);
+            said.push(format!("{keys} keys are missing because of {explanation}"));
         }
         let is_explained = lacked.is_empty() || caveat.is_some();
         let severity = if is_explained { Severity::Info } else { rule.severity };

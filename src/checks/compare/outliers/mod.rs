@@ -94,7 +94,8 @@ struct ShapeLimits {
 impl<const SPIKE: bool> Judge for Outliers<SPIKE> {
     fn needs(&self) -> CheckInputs {
         let limits = &self.0;
-        let terms = |c: CurveLimits| CurveTerms { deviations: c.bends, floor_ms: limits.floor_ms };
+        let terms =
+            |c: CurveLimits| CurveTerms { least_deviation: c.bends, floor_ms: limits.floor_ms };
         let inputs = CheckInputs::of(&[Input::Peers]);
         inputs.with(Some(limits.recurs), limits.curves.map(terms))
     }

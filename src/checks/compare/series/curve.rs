@@ -138,7 +138,7 @@ pub struct TableCurve {
     pub segments: Vec<FivePoints>,
     /// The names of the parts of the table's key.
     parts: Vec<String>,
-    bend_keys: KeyCoverage,
+    deviation_keys: KeyCoverage,
     shape_keys: KeyCoverage,
 }
 
@@ -181,29 +181,30 @@ impl TableCurve {
         terms: CurveTerms,
         mut slice: impl FnMut(usize) -> u32,
     ) -> Self {
-        let CurveTerms { deviations: least_bend, floor_ms } = terms;
-        let mut own = Self { least_deviation: least_bend, ..Self::default() };
+        let CurveTerms { least_deviation, floor_ms } = terms;
+        let mut own = Self { least_deviation, ..Self::default() };
         let hash = |row: u32| rows.keys.hashes()[row as usize];
         let mut order: Vec<usize> = (0..scan.deviations.len()).collect();
         order.sort_unstable_by_key(|i| (hash(scan.deviations[*i].row), scan.deviations[*i].row));
         // Many tables' curves are in memory at once, so the vectors are allocated in their exact size.
         own.deviations.reserve_exact(order.len());
-        own.neighbours.reserve_exact(scan.deviations.iter().map(|bend| bend.axes.len()).sum());
-        for bend in order.iter().map(|i| &scan.deviations[*i]) {
+        own.neighbours
+            .reserve_exact(scan.deviations.iter().map(|deviation| deviation.axes.len()).sum());
+        for deviation in order.iter().map(|i| &scan.deviations[*i]) {
             own.deviations.push(DeviatingPoint {
-                row: bend.row,
-                slice: slice(bend.row as usize),
-                point: rows.point(bend.row),
-                log_ratio: bend.log_ratio as f32,
+                row: deviation.row,
+                slice: slice(deviation.row as usize),
+                point: rows.point(deviation.row),
+                log_ratio: deviation.log_ratio as f32,
                 first: own.neighbours.len() as u32,
-                axes: bend.axes.len() as u8,
-                axis_bits: bend.axes.iter().fold(0, |bits, axis| bits | axis.bit),
+                axes: deviation.axes.len() as u8,
+                axis_bits: deviation.axes.iter().fold(0, |bits, axis| bits | axis.bit),
             });
-            own.neighbours.extend(bend.axes.iter().map(|axis| rows.around(axis)));
+            own.neighbours.extend(deviation.axes.iter().map(|axis| rows.around(axis)));
         }
         own.parts = rows.keys.names().map(str::to_owned).collect();
-        let bent: Vec<u32> = own.deviations.iter().map(|b| b.row).collect();
-        own.bend_keys = KeyCoverage::of(rows.keys, &bent);
+        let deviating: Vec<u32> = own.deviations.iter().map(|d| d.row).collect();
+        own.deviation_keys = KeyCoverage::of(rows.keys, &deviating);
         let is_slow = |row: &u32| rows.latency.get(*row as usize) >= floor_ms;
         let middle = |shape: &SeriesSample| shape.rows[SHAPE_POINTS / 2];
         let is_kept =
@@ -244,21 +245,24 @@ impl TableCurve {
     }
 
     /// The neighbours of a deviating point, one entry per axis.
-    pub(crate) fn neighbours(&self, bend: &DeviatingPoint) -> &[AxisPoints] {
-        let first = bend.first as usize;
-        &self.neighbours[first..first + bend.axes as usize]
+    pub(crate) fn neighbours(&self, deviation: &DeviatingPoint) -> &[AxisPoints] {
+        let first = deviation.first as usize;
+        &self.neighbours[first..first + deviation.axes as usize]
     }
 
     /// Returns the deviating points at a key, each with its index in `deviations`.
-    pub(crate) fn deviates_at(&self, hash: u64) -> impl Iterator<Item = (usize, &DeviatingPoint)> {
+    pub(crate) fn deviations_at(
+        &self,
+        hash: u64,
+    ) -> impl Iterator<Item = (usize, &DeviatingPoint)> {
         let first = self.deviations.partition_point(|b| b.point.hash < hash);
         let from = (first..).zip(&self.deviations[first..]);
         from.take_while(move |(_, b)| b.point.hash == hash)
     }
 
-    /// Returns the names and values of the key of the deviating point with the index `bend`.
-    pub(crate) fn deviation_key(&self, bend: usize) -> Vec<(String, Json)> {
-        self.key(&self.bend_keys, bend)
+    /// Returns the names and values of the key of the deviating point with the index `deviation`.
+    pub(crate) fn deviation_key(&self, deviation: usize) -> Vec<(String, Json)> {
+        self.key(&self.deviation_keys, deviation)
     }
 
     /// Returns the names and values of the key of a series' middle point. `shape` is the index of the series.

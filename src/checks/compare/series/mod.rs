@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn points_on_the_line_between_their_neighbours_do_not_deviate() {
-        let bends = |times: &[f64]| -> Vec<(u32, bool)> {
+        let deviations = |times: &[f64]| -> Vec<(u32, bool)> {
             let row = |(n, time): (usize, &f64)| format!("bfloat16,{},64,64,{time}", 256 << n);
             let rows: Vec<String> = times.iter().enumerate().map(row).collect();
             let text = format!("gemm_dtype,m,n,k,latency\n{}\n", rows.join("\n"));
@@ -182,10 +182,10 @@ mod tests {
             let found = scan(&table, spec, &latency, |_| true, |_| false, terms);
             found.deviations.iter().map(|bend| (bend.row, bend.log_ratio > 0.0)).collect()
         };
-        assert_eq!(bends(&[1.0, 2.0, 4.0, 8.0, 16.0]), []);
-        assert_eq!(bends(&[1.0, 2.0, 6.0, 8.0, 16.0]), [(1, false), (2, true), (3, false)]);
-        assert_eq!(bends(&[1.0, 2.2, 4.0, 8.0, 16.0]), []);
-        assert_eq!(bends(&[1.0]), []);
+        assert_eq!(deviations(&[1.0, 2.0, 4.0, 8.0, 16.0]), []);
+        assert_eq!(deviations(&[1.0, 2.0, 6.0, 8.0, 16.0]), [(1, false), (2, true), (3, false)]);
+        assert_eq!(deviations(&[1.0, 2.2, 4.0, 8.0, 16.0]), []);
+        assert_eq!(deviations(&[1.0]), []);
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl ReadRows<'_> {
         slices: &mut SliceNumbers,
     ) -> (Vec<SketchOutlier>, Option<Arc<TableCurve>>) {
         let Self { keys, scope, latency, .. } = *self;
-        let bends = needs.curves.map(|terms| terms.deviations);
+        let bends = needs.curves.map(|terms| terms.least_deviation);
         let terms = ScanTerms { outliers: needs.outliers, deviations: bends };
         let loaded = |row: usize| self.is_loaded(row);
         let rows = CurveRows { keys, latency };
@@ -133,7 +133,7 @@ mod tests {
         let specs = Specs::embedded().unwrap();
         let [system, backend, version] = ["h200_sxm", "trtllm", "1.2.0"].map(str::to_owned);
         let place = Place { system, family: None, backend, version };
-        let curves = Some(CurveTerms { deviations: 1.2, floor_ms: 0.01 });
+        let curves = Some(CurveTerms { least_deviation: 1.2, floor_ms: 0.01 });
         let needs = CheckInputs::default().with(Some(2.0), curves);
         for spec in specs.tables.values() {
             let sketch = |is_wanted: &dyn Fn(&str) -> bool| {

@@ -168,7 +168,7 @@ fn unknown_texts<'a>(rows: &RowContext<'a>, require: &Expr) -> UnknownTexts<'a> 
     let mut columns = Vec::new();
     for (lookup, column) in require.lookups() {
         if let (true, Some(Column::Text { codes, dict, .. })) =
-            (known.is_unsettled(lookup), rows.column(column))
+            (known.may_have_changed(lookup), rows.column(column))
         {
             // Rates are the only looked-up values that depend on the system.
             let system = require.reads_rates().then(|| rows.system()).flatten();

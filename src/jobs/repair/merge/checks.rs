@@ -71,9 +71,9 @@ pub(super) fn check_new(rows: &StackRows<'_>, options: &MergeOptions) -> Result<
 pub(super) fn check_conflicts(rows: &StackRows<'_>, ignore: &[String]) -> Result<(), MergeFailure> {
     let added: BTreeSet<usize> = rows.of(MergeEffect::Added).map(|g| g.winner).collect();
     let mut pairs: Vec<(usize, usize)> = Vec::new();
-    for competing in rows.loaded.rows_by_key() {
-        if let Some(own) = competing.iter().find(|row| **row < rows.stack.own) {
-            let new = competing.iter().filter(|row| added.contains(row));
+    for copies in rows.loaded.rows_by_key() {
+        if let Some(own) = copies.iter().find(|row| **row < rows.stack.own) {
+            let new = copies.iter().filter(|row| added.contains(row));
             pairs.extend(new.map(|row| (*row, *own)));
         }
     }
