@@ -147,12 +147,8 @@ fn an_unknown_column_in_two_tables_is_one_info_that_names_the_files() {
     assert_eq!(novelties(&validate(&tree)), [expected]);
     let baseline = tree.path().join("baseline.json").display().to_string();
     tree.validate(&["--write-baseline", &baseline]);
-    let run = tree.validate(&["--baseline", &baseline, "--fail-on", "info"]);
-    assert_eq!(
-        (run.code(), run.findings()),
-        (0, vec![]),
-        "a baseline covers the run that wrote it"
-    );
+    let again = tree.validate(&["--baseline", &baseline, "--fail-on", "info"]);
+    assert_eq!(again.code(), 0, "a baseline covers the run that wrote it: {}", again.out());
     // A novelty that the base has in any changed file is not new.
     tree.commit();
     TABLES[0].write(&tree, 1, |text| add(text).replace("0.50,7", "0.501,7"));
