@@ -54,40 +54,26 @@ pub(crate) struct Measure {
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArgs {
     /// What measures: this machine's GPU through CUDA, or a command.
-    #[arg(long, value_enum, default_value_t = DeviceName::Cuda, conflicts_with = "runner", display_order = 1, help_heading = "How to measure")]
+    #[arg(long, value_enum, default_value_t = DeviceName::Cuda, conflicts_with = "runner")]
+    #[arg(display_order = 1, help_heading = "How to measure")]
     pub device: DeviceName,
     /// Measure with the collectors of the database, called by a runner in Python.
     #[arg(long, value_enum, display_order = 2, help_heading = "How to measure")]
     pub runner: Option<RunnerName>,
     /// Clone of the repository with the folder `collector`, for `--runner collectors`.
-    #[arg(
-        long,
-        value_name = "DIR",
-        requires = "runner",
-        display_order = 3,
-        help_heading = "How to measure"
-    )]
+    #[arg(long, value_name = "DIR", requires = "runner")]
+    #[arg(display_order = 3, help_heading = "How to measure")]
     pub collectors: Option<PathBuf>,
     /// The command for `--device process`: it reads one point per line as JSON and answers each
     /// with one line. With `--runner collectors` it replaces python3 with the built-in runner.
-    #[arg(
-        long,
-        value_name = "CMD",
-        required_if_eq("device", "process"),
-        display_order = 4,
-        help_heading = "How to measure"
-    )]
+    #[arg(long, value_name = "CMD", required_if_eq("device", "process"))]
+    #[arg(display_order = 4, help_heading = "How to measure")]
     pub command: Option<String>,
     /// Seconds that the command of `--device process` may take for a point, or until its next sign of
     /// life. A point that takes longer is left out, and the command is started again.
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        default_value_t = 600,
-        display_order = 5,
-        help_heading = "How to measure"
-    )]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(display_order = 5, help_heading = "How to measure")]
     pub point_timeout: u64,
 }
 
@@ -162,6 +148,7 @@ impl Remeasure {
                 remeasure::judge_again(&options, &replay)?
             }
             None => {
+                options.check()?;
                 let mut device = self.device.open(&options.root, terminal)?;
                 let bar = Bar::of("points", terminal);
                 let each = |report: &Report| self.outputs(report, terminal)?.write_files();

@@ -42,14 +42,14 @@ pub(super) fn json(all: &[Fact]) -> Vec<JsonFact<'_>> {
 
 /// Describes the tables that were not checked because they belong to no database root; `None` without such tables.
 pub(super) fn outside(paths: &[String]) -> Option<String> {
-    let verb = match paths.len() {
+    let [verb, was] = match paths.len() {
         0 => return None,
-        1 => "does",
-        _ => "do",
+        1 => ["does", "was"],
+        _ => ["do", "were"],
     };
     let named = names(paths.iter().map(String::as_str));
     Some(clean(&format!(
-        "{} {verb} not belong to any root and were not checked ({named})",
+        "{} {verb} not belong to any root and {was} not checked ({named})",
         plural(paths.len(), "table")
     )))
 }

@@ -24,8 +24,8 @@ struct Ceiling {
 const CEILINGS: [Ceiling; 12] = [
     Ceiling { room: "checks", lines: 12_740, target: 11_800 },
     Ceiling { room: "database", lines: 11_067, target: 10_400 },
-    Ceiling { room: "jobs", lines: 7_242, target: 6_891 },
-    Ceiling { room: "report", lines: 7_020, target: 6_500 },
+    Ceiling { room: "jobs", lines: 7_265, target: 6_891 },
+    Ceiling { room: "report", lines: 7_021, target: 6_500 },
     Ceiling { room: "gpu", lines: 4_482, target: 4_079 },
     Ceiling { room: "traces", lines: 2_973, target: 2_966 },
     Ceiling { room: "planner", lines: 2_031, target: 1_100 },

@@ -100,9 +100,11 @@ impl RerunPlan {
 /// Returns an error if there is no database, if the options name something unknown, or if a report was made for another
 /// state of the database.
 pub fn run(options: &PlanOptions, progress: &dyn Progress) -> Result<RerunPlan> {
+    let mut unnamed = 0;
     let (about, site, wishes) = match &options.occasion.from {
         Some(path) => {
-            let reported = reported::read(path, &options.only)?;
+            let reported;
+            (reported, unnamed) = reported::read(path, &options.only)?;
             let site = options.open()?;
             // The folder of a report is not part of a list that is kept.
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -118,7 +120,14 @@ pub fn run(options: &PlanOptions, progress: &dyn Progress) -> Result<RerunPlan> 
     };
     let collectors = Collectors::read(&site.specs().library)?;
     let gathered = gather(wishes, site.source.as_ref(), site.specs(), &collectors)?;
-    Ok(finish(about, gathered, collectors.overlay))
+    let mut plan = finish(about, gathered, collectors.overlay);
+    if unnamed > 0 {
+        let rows = plural(unnamed, "further row");
+        plan.notes.push(format!(
+            "the report only counts {rows} of its findings; `validate --rows` lists all"
+        ));
+    }
+    Ok(plan)
 }
 
 /// Returns the rows of the database that a report names.

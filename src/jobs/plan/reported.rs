@@ -41,6 +41,9 @@ struct ReportFinding {
     table: Option<String>,
     #[serde(default)]
     evidence: BTreeMap<String, Value>,
+    /// The number of rows that the finding is about.
+    #[serde(default)]
+    rows: usize,
     #[serde(default)]
     examples: Vec<ReportExample>,
     #[serde(default)]
@@ -65,12 +68,13 @@ struct ReportMeasurement {
 }
 
 /// Reads the rows that a report names. Reads the findings of the rules in `only`, or all findings except infos if
-/// `only` is empty. Waived findings are skipped.
+/// `only` is empty. Waived findings are skipped. Also returns the number of rows of these findings that the report does
+/// not name, since it has a few examples of each finding.
 ///
 /// # Errors
 ///
 /// Returns an error if the file cannot be read or is not a JSON report of this program.
-pub(crate) fn read(path: &Path, only: &[String]) -> Result<Vec<ReportedRow>> {
+pub(crate) fn read(path: &Path, only: &[String]) -> Result<(Vec<ReportedRow>, usize)> {
     let bad = |why: Reason| {
         let hint = "--from takes a JSON report (--format json) of validate, sanity or remeasure";
         Error::new(format!("{}: {why}", path.display()), hint)
@@ -84,8 +88,14 @@ pub(crate) fn read(path: &Path, only: &[String]) -> Result<Vec<ReportedRow>> {
         f.waived_by.is_none()
             && if only.is_empty() { f.severity != "info" } else { only.contains(&f.rule) }
     };
-    let found = report.findings.iter().filter(|f| counts(f)).flat_map(of_finding);
-    Ok(found.chain(report.measurements.into_iter().filter_map(of_measurement)).collect())
+    let (mut rows, mut unnamed) = (Vec::new(), 0);
+    for finding in report.findings.iter().filter(|f| counts(f)) {
+        let found = of_finding(finding);
+        unnamed += if found.is_empty() { 0 } else { finding.rows.saturating_sub(found.len()) };
+        rows.extend(found);
+    }
+    rows.extend(report.measurements.into_iter().filter_map(of_measurement));
+    Ok((rows, unnamed))
 }
 
 /// Returns the rows of a finding's own table that the finding names, either as examples or by row number. Examples from

@@ -102,6 +102,29 @@ impl RemeasureOptions {
         let (reference, rules) = (self.reference.as_deref(), self.rules.as_deref());
         Site::open(&self.root, reference, rules, &self.selection)
     }
+
+    /// Parses the condition of `--where`.
+    pub(super) fn filter(&self) -> Result<Option<Expr>> {
+        let Some(text) = &self.filter else { return Ok(None) };
+        let bad = |e: ExprError| {
+            let hint = "an example: --where \"gemm_dtype = 'bfloat16' AND m <= 256\"";
+            Error::caused("--where", hint, e)
+        };
+        text.parse().map(Some).map_err(bad)
+    }
+
+    /// Checks the options that need no device, so that a mistake is reported before a GPU is opened.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no database, if the options name something unknown, or if the rerun list cannot be
+    /// read.
+    pub fn check(&self) -> Result<()> {
+        self.points.as_deref().map(RerunList::read).transpose()?;
+        self.filter()?;
+        let source = self.site()?.source;
+        self.base_ref.as_ref().map_or(Ok(()), |base| source.changed_since(base).map(drop))
+    }
 }
 
 impl<'a> Remeasurement<'a> {
@@ -186,15 +209,6 @@ impl<'a> Remeasurement<'a> {
         let mut files = self.methods.of_framework(files, about).unwrap_or_default();
         files.dedup_by_key(|t| (&t.table, &t.place.backend));
         Ok(files)
-    }
-
-    pub(super) fn filter(&self) -> Result<Option<Expr>> {
-        let Some(text) = &self.options.filter else { return Ok(None) };
-        let bad = |e: ExprError| {
-            let hint = "an example: --where \"gemm_dtype = 'bfloat16' AND m <= 256\"";
-            Error::caused("--where", hint, e)
-        };
-        text.parse().map(Some).map_err(bad)
     }
 
     /// Chooses which points of a table to measure. The result has no points if the device can measure none of the

@@ -166,7 +166,7 @@ impl Remeasurement<'_> {
         files: &[&TableFile],
         device: &dyn Device,
     ) -> Result<(Vec<Drawn>, Vec<String>)> {
-        let filter = self.filter()?;
+        let filter = self.options.filter()?;
         let options = self.options;
         let rules = DrawRules {
             count: options.sample as usize,

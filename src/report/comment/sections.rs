@@ -115,14 +115,14 @@ impl<'a> Sections<'a> {
         let (errors, warnings): (Vec<_>, Vec<_>) =
             causes.into_iter().partition(CauseSection::is_error);
         let not_listed = |causes: &[CauseSection<'_>]| causes.len().saturating_sub(GLANCE);
-        left_out.count(not_listed(&errors) + not_listed(&warnings), "more cause");
+        left_out.count(not_listed(&errors) + not_listed(&warnings), "more cause", JSON);
         let kind_tables = changes.map(|c| c.shaped(size.slices)).unwrap_or_default();
         // Without changed latencies and findings, only a chart of a changed power or metric is worth showing.
         let is_seen = !kind_tables.is_empty() || !errors.is_empty() || !warnings.is_empty();
         let predictions = view.raw.predictions.as_ref();
         let output: Vec<&str> = smoke.iter().flat_map(|smoke| smoke.output.lines()).collect();
-        left_out.count(view.raw.counts.infos as usize, "new info");
-        left_out.count(view.raw.counts.waived as usize, "waived finding");
+        left_out.count(view.raw.counts.infos as usize, "new info", JSON);
+        left_out.count(view.raw.counts.waived as usize, "waived finding", JSON);
         Self {
             verdict: verdict(view, &extras),
             decision,
@@ -143,13 +143,13 @@ impl<'a> Sections<'a> {
             warnings,
             repaired: view.repaired.as_deref(),
             old: view.old.as_deref(),
-            tables: left_out.keep(tables, size.listed, "table"),
-            files: left_out.keep(files, size.listed, "file"),
+            tables: left_out.keep(tables, size.listed, "table", JSON),
+            files: left_out.keep(files, size.listed, "file", JSON),
             sketches: (figures.iter().filter_map(mermaid))
                 .filter(|sketch| is_seen || sketch.is_change)
                 .take(size.sketches)
                 .collect(),
-            charts: left_out.keep(charts, size.listed, "chart"),
+            charts: left_out.keep(charts, size.listed, "chart", "folder of charts"),
             output: output[output.len().saturating_sub(size.output)..].to_vec(),
             smoke,
             left_out: left_out.0,
@@ -165,24 +165,28 @@ fn fingerprints(view: &ReportView<'_>) -> Vec<String> {
     worst.take(FINGERPRINTS).map(|f| f.raw.fingerprint()[..8].to_owned()).collect()
 }
 
-/// Lines such as `12 tables in the JSON report.`, which state what the comment leaves out.
+/// The place of most contents that a comment leaves out.
+const JSON: &str = "JSON report";
+
+/// Lines such as `12 tables in the JSON report.`, which state what the comment leaves out and where it is.
 #[derive(Default)]
 struct LeftOut(Vec<String>);
 
 impl LeftOut {
-    fn count(&mut self, n: usize, what: &str) {
+    fn count(&mut self, n: usize, what: &str, place: &str) {
         if n > 0 {
-            self.0.push(format!("{} in the JSON report.", plural(n, what)));
+            self.0.push(format!("{} in the {place}.", plural(n, what)));
         }
     }
 
     /// Returns a list of at most `most` items unchanged. For a longer list, returns an empty list, and adds a line with
-    /// the number of items that are left out. `what` is the noun for an item, such as `table`.
-    fn keep<T>(&mut self, all: Vec<T>, most: usize, what: &str) -> Vec<T> {
+    /// the number of items that are left out. `what` is the noun for an item, such as `table`, and `place` says where
+    /// the items are.
+    fn keep<T>(&mut self, all: Vec<T>, most: usize, what: &str, place: &str) -> Vec<T> {
         if all.len() <= most {
             return all;
         }
-        self.count(all.len(), what);
+        self.count(all.len(), what, place);
         Vec::new()
     }
 }
