@@ -85,6 +85,18 @@ fn the_plan_lists_all_rows_of_a_finding_and_not_only_its_examples() {
 }
 
 #[test]
+fn the_plan_counts_the_rows_that_a_report_does_not_name() {
+    let tree = Tree::new();
+    let rows: Vec<(u64, f64)> = (1..=8).map(|m| (m, -1.0)).collect();
+    tree.gemm("gemm_perf.txt", gemm(&rows));
+    let report = tree.path().join("report.json").display().to_string();
+    tree.validate(&["--only", "latency-not-positive", "--format", "json", "--output", &report]);
+    let run = plan(&tree, &["--from", &report]);
+    let note = "the report only counts 3 further rows of its findings";
+    assert!(run.out().contains(note), "{}{}", run.out(), run.err());
+}
+
+#[test]
 fn contradictory_options_of_plan_are_refused() {
     let tree = Tree::new();
     tree.gemm("gemm_perf.txt", grid());

@@ -118,6 +118,16 @@ fn remeasure_without_a_gpu_is_an_error_with_a_hint() {
     assert_eq!((run.code(), run.out().as_str()), (2, ""));
     assert!(run.err().contains("no GPU to measure on"), "{}", run.err());
     assert_eq!(run.err().lines().count(), 2, "{}", run.err());
+    // A mistake in the options is reported first.
+    for (flag, value) in
+        [("--where", "bogus =="), ("--points", "nowhere.yaml"), ("--base-ref", "x")]
+    {
+        let mut command = common::command();
+        command.args(["remeasure", flag, value, "--root"]).arg(tree.path());
+        let run = Run::of(command.env("CUDA_VISIBLE_DEVICES", "")).unwrap();
+        assert_eq!(run.code(), 2, "{flag}");
+        assert!(!run.err().contains("no GPU"), "{flag}: {}", run.err());
+    }
 }
 
 #[test]
