@@ -16,11 +16,11 @@
 //! jobs      the commands
 //! ```
 //!
-//! Data flows in the same order. A [`database::source`] provides bytes, from a work tree or from a
-//! commit without a checkout. Only [`database::catalog`] knows the layout of a database's files, which
-//! `rules/layouts/` declares, and [`database::table`] decodes bytes to typed columns and row keys. [`checks`] judges the tables by
-//! rules written in YAML; each kind of check has a file. [`findings`] collects the results, [`report`]
-//! renders them, and a job such as [`jobs::validate`] combines these steps.
+//! Data flows in the same order. A [`database::source`] provides bytes, from a work tree or from a commit without a
+//! checkout. Only [`database::catalog`] knows the layout of a database's files, which `rules/layouts/` declares, and
+//! [`database::table`] decodes bytes to typed columns and row keys. [`checks`] judges the tables by rules written in
+//! YAML; each kind of check has a file. [`findings`] collects the results, [`report`] renders them, and a job such as
+//! [`jobs::validate`] combines these steps.
 //!
 //! Words that have one meaning each:
 //!

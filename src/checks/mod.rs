@@ -4,8 +4,8 @@
 //! sidecar or a system by itself, in [`compare`] if it judges tables against each other. A new kind is such a type, a
 //! variant of [`Check`] and a line in [`Check::judge`].
 //!
-//! Imports go one way: inputs (with the rule head), tables' sketches, contexts, [`Judge`], kinds, the registry [`Check`],
-//! [`rule`], and last the loop in [`frame`], which does not know kinds.
+//! Imports go one way: inputs (with the rule head), tables' sketches, contexts, [`Judge`], kinds, the registry
+//! [`Check`], [`rule`], and last the loop in [`frame`], which does not know kinds.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 

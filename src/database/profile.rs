@@ -62,7 +62,7 @@ impl Profile {
         documents.filter(move |e| is_below(&catalog.folder, &e.path) || is_above(e))
     }
 
-    /// Returns true if a file is a profile, or states on which machine profiles were measured.
+    /// Returns true if a file is a profile, or the file that names the machine on which profiles were measured.
     pub(crate) fn is_profile(entry: &Entry) -> bool {
         entry.path.ends_with(ENDING) || entry.name() == EVIDENCE
     }

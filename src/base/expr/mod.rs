@@ -17,9 +17,9 @@
 //! `least`, `log2`, `power`, `sqrt`, `CAST(… AS REAL)`, `substr(text, first)` and `substr(text, first, count)`, and the
 //! lookups `bytes`, `flops`, `pinned`. Anything else is refused when the spec is read, not when a table is judged.
 //!
-//! In LIKE, `_` is literal, since names are full of it. A null number is NaN, and a null text is absent. A
-//! comparison with null is false, where SQL has NULL. A column that a table lacks is null in every row. Where a scope has
-//! a sidecar, `sidecar.…` reads its fields.
+//! In LIKE, `_` is literal, since names are full of it. A null number is NaN, and a null text is absent. A comparison
+//! with null is false, where SQL has NULL. A column that a table lacks is null in every row. Where a scope has a
+//! sidecar, `sidecar.…` reads its fields.
 
 mod eval;
 mod node;

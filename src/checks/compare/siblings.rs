@@ -32,8 +32,8 @@ pub struct SiblingBand {
     backends: f64,
     /// A slice is slow compared with other versions of its backend if the ratio is above this limit.
     versions: f64,
-    /// A slice is slow compared with the same version on other systems if the ratio is above this limit. The ratio is
-    /// first divided by the latency ratio of the two machines, which is taken from the tables of other backends.
+    /// A slice is slow compared with the same version on another system if the ratio of its latency to that system's,
+    /// divided by the same ratio in the tables of other backends, is above this limit.
     systems: f64,
     /// A slice's latency is divided by the other backends' latency, once on its own system and once on other systems.
     /// The slice is reported only if the first ratio is more than this many times the second. Otherwise the backend is

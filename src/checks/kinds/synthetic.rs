@@ -20,30 +20,31 @@ pub struct SyntheticLimits {
     /// Rows are reported if at least this many successive rows have different keys and the same latency.
     repeated: usize,
     /// The limits for series whose points are exactly on the line between their neighbours.
-    drawn: DrawnSeries,
+    drawn: ComputedSeries,
 }
 
-/// Limits for drawn series: many of their points are exactly on the line between their neighbours.
+/// Limits for computed series, which were not measured: many of their points are exactly on the line between their
+/// neighbours.
 ///
 /// The line is straight either in the values, or in the logarithms of size and latency (a power law). A point is on the
 /// line if its distance is within the resolution of the table's latencies. A single such point proves nothing, since
 /// sweeps have flat and straight parts. Several points in each of several series show that values were interpolated.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct DrawnSeries {
-    /// The minimum number of points on the line in a drawn series.
+struct ComputedSeries {
+    /// A series counts as computed only if at least this many of its points are on a straight line.
     points: usize,
-    /// A series counts as drawn only if at least this share of its judged points is on the line.
+    /// A series counts as computed only if at least this share of its judged points is on the line.
     share: f64,
-    /// A series counts as drawn only if its share of points on the line is at least this many times the share that is
-    /// expected by chance.
+    /// A series counts as computed only if its share of points on the line is at least this many times the share that
+    /// is expected by chance.
     chance: f64,
     /// A point is judged only if its rounding error is at most this share of its latency.
     rounding: f64,
     /// A point is judged only if at most this many rows have its latency. If more rows have it, the latency is probably
     /// a step of the timer.
     repeats: usize,
-    /// The minimum number of drawn series along one axis.
+    /// The minimum number of computed series along one axis.
     series: usize,
 }
 
@@ -131,8 +132,8 @@ struct DecidedPoints {
     rounding: f64,
 }
 
-impl DrawnSeries {
-    /// Reports the drawn series along the first axis that has enough of them.
+impl ComputedSeries {
+    /// Reports series whose latencies seem computed instead of measured, along the first axis with enough such series.
     fn hit<'v>(&self, rows: &'v RowContext<'v>) -> Option<Hits<'v>> {
         let (name, values) = rows.measured()?;
         let latencies = Latencies { values, step: rows.step() };
@@ -147,8 +148,8 @@ impl DrawnSeries {
         }))
     }
 
-    /// Returns the name of the axis, the number of its drawn series, and the rows of their points on the line; `None`
-    /// if there are too few drawn series.
+    /// Returns the name of the axis, the number of its computed series, and the rows of their points on the line;
+    /// `None` if there are too few computed series.
     fn along<'v>(
         &self,
         axis: &'v AxisSeries,

@@ -1,7 +1,7 @@
 //! The differences between two states of a database, base and head: tables and rows that are added, removed or changed.
 //!
-//! Tables are paired first ([`mod@pairs`]). If the bytes of a pair differ ([`compare`]), the rows are matched by identity
-//! ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files ([`cells`]).
+//! Tables are paired first ([`mod@pairs`]). If the bytes of a pair differ ([`compare`]), the rows are matched by
+//! identity ([`rows`]) and by the loader's key ([`matched`]), over cells that are comparable across files ([`cells`]).
 //! [`served`] compares the served keys before and after: by slice ([`slices`]), by measurements and attributes of the
 //! rows ([`held`]), and with the values of new keys ([`key_notes`]). [`relabel`] finds rows with a corrected key and
 //! slices with a corrected name. [`unserved`] finds the keys that no query reaches any more, and [`interpolated`]

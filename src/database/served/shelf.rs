@@ -177,8 +177,8 @@ impl<'a> TableIndex<'a> {
         self.system_peers_of(&file.table, &file.place)
     }
 
-    /// Returns the peers that a table at `place` has on other systems. See [`peers_of`](Self::peers_of). The table itself need
-    /// not exist.
+    /// Returns the peers that a table at `place` has on other systems. See [`peers_of`](Self::peers_of). The table
+    /// itself need not exist.
     pub(crate) fn system_peers_of<'s>(
         &'s self,
         table: &str,

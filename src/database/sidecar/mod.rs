@@ -17,9 +17,9 @@ use crate::specs::LoaderFiles;
 /// The parsed sidecars of all version directories, by the directory's path.
 #[derive(Debug, Clone, Default)]
 pub struct Sidecars {
-    /// The parsed `collection_meta.yaml`, or the reason why it cannot be read.
+    /// The parsed `collection_meta.yaml` of each directory, or the reason why it cannot be read.
     pub meta: BTreeMap<String, Result<Meta, Reason>>,
-    /// The parsed `reuse.yaml`, or the reason why it cannot be read.
+    /// The parsed `reuse.yaml` of each directory, or the reason why it cannot be read.
     pub reuse: BTreeMap<String, Result<Reuse, Reason>>,
 }
 

@@ -68,8 +68,8 @@ struct ReportMeasurement {
 }
 
 /// Reads the rows that a report names. Reads the findings of the rules in `only`, or all findings except infos if
-/// `only` is empty. Waived findings are skipped. Also returns the number of rows of these findings that the report does
-/// not name, since it has a few examples of each finding.
+/// `only` is empty. Waived findings are skipped. A report names only a few example rows of most findings; the number of
+/// rows that it does not name is returned, too.
 ///
 /// # Errors
 ///

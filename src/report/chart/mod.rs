@@ -3,8 +3,8 @@
 //! A [`Gallery`] picks the tables of a pull request that changed most. For each table, `table` builds a scene, a
 //! [`ChartFigure`], from the few series that show the change or finding best. `charts/*.yaml` or the table's spec
 //! states the axis and the slice. Lines are the rows that the loader serves, and [`Rings`] mark the rows that findings
-//! name. Other rooms build scenes of their own. Two back ends draw a scene: [`mod@svg`], and [`mod@mermaid`] as text from which
-//! GitHub draws a chart.
+//! name. Other rooms build scenes of their own. Two back ends draw a scene: [`mod@svg`], and [`mod@mermaid`] as text
+//! from which GitHub draws a chart.
 
 mod axis;
 mod canvas;

@@ -1,4 +1,5 @@
-//! KernelChoices: the backend that runs for each name in the column `kernel_source`, and the backends that a framework can choose.
+//! KernelChoices: the backend that runs for each name in the column `kernel_source`, and the backends that a framework
+//! can choose.
 
 use std::collections::{BTreeMap, BTreeSet};
 

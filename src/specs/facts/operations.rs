@@ -55,7 +55,8 @@ impl Operations {
         tables
     }
 
-    /// Returns the backends that frameworks can choose for a table, by framework; frameworks without a list are left out.
+    /// Returns the backends that frameworks can choose for a table, by framework; frameworks without a list are left
+    /// out.
     pub fn choices(&self, table: &str) -> BTreeMap<String, BTreeSet<String>> {
         let lists = |family: &&ListedFamily| family.op_files.iter().any(|listed| listed == table);
         let frameworks = self.families.iter().find(lists).into_iter().flat_map(|f| &f.frameworks);

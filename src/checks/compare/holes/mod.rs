@@ -17,8 +17,9 @@
 //! 1. `comparison` lists the keys that half of the references have, and whether the table would serve each. References
 //!    are the nearest systems and, if versions share nothing, the table's other versions. A table serves its own rows
 //!    and those of donors and earlier versions. A kernel is left out if the table has another one in its place. All
-//!    keys come from samples ([`Sketch`](super::sketch::Sketch)), and the samples of two tables contain the same keys. If a sample stands for more keys than it contains, counts are estimates and
-//!    say so. Above, there are eight keys, two of them missing.
+//!    keys come from samples ([`Sketch`](super::sketch::Sketch)), and the samples of two tables contain the same keys.
+//!    If a sample stands for more keys than it contains, counts are estimates and say so. Above, there are eight keys,
+//!    two of them missing.
 //! 2. `explain` takes out the missing keys that a limit or a classified failure explains.
 //! 3. `missing` finds the slices, and the sizes of a slice, of which the table serves nothing: of the slice
 //!    `attn_dtype fp8` the sizes 16384 and 65536 of `isl`. Keys that are missing here and there are not a hole.
@@ -56,8 +57,8 @@ pub struct HoleSize {
     share: f64,
     /// The minimum number of missing sampled keys in a hole.
     points: usize,
-    /// Key parts that do not depend on the machine. If only other GPU generations have a slice, its absence is reported
-    /// as a hole only if these key parts alone define the slice. Otherwise, the slice may be absent on purpose.
+    /// Key parts that do not depend on the machine. A slice that no table of the same GPU generation has is reported as
+    /// a hole only if these key parts alone tell it from other slices. Otherwise, it may be absent on purpose.
     workload: Vec<String>,
     /// Scattered missing keys, which do not make up a whole slice or size, are reported as an info if their share of
     /// the compared keys is at least this limit.

@@ -202,8 +202,8 @@ impl DtypePair {
         self.latencies.len()
     }
 
-    /// Returns how slow one slice of the pair (`side`: 0 or 1) is relative to the other one, at small and at large sizes.
-    /// Small sizes are the keys where the other slice is fastest, and large sizes the keys where it is slowest.
+    /// Returns how slow one slice of the pair (`side`: 0 or 1) is relative to the other one, at small and at large
+    /// sizes. Small sizes are the keys where the other slice is fastest, and large sizes the keys where it is slowest.
     fn floor(&self, side: usize) -> RelativeLatency {
         let mut latencies = self.latencies.clone();
         let [own, other] = [side, 1 - side];
