@@ -58,7 +58,7 @@ pub struct HoleSize {
     /// The minimum number of missing sampled keys in a hole.
     points: usize,
     /// Key parts that do not depend on the machine. A slice that no table of the same GPU generation has is reported as
-    /// a hole only if these key parts alone tell it from other slices. Otherwise, it may be absent on purpose.
+    /// a hole only if these key parts alone distinguish it from other slices. Otherwise, it may be absent on purpose.
     workload: Vec<String>,
     /// Scattered missing keys, which do not make up a whole slice or size, are reported as an info if their share of
     /// the compared keys is at least this limit.
