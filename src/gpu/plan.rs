@@ -28,7 +28,7 @@ pub struct Plan {
     /// Random draw from the selected points; `None` means that all selected points are measured.
     #[serde(default)]
     pub draw: Option<EvenDraw>,
-    /// Number of points whose power is also measured. They are the first points of the draw.
+    /// Number of points whose power is also measured. These are the first points that are measured.
     #[serde(default)]
     pub power: usize,
 }

@@ -67,8 +67,8 @@ impl Methods {
     }
 }
 
-/// The rows of a table that are selected for measurement, with their recipes or calls. The table is either a recorded
-/// table, of which only served rows are selected, or a grid of planned points.
+/// The rows of a table that are selected for measurement, and how to measure them. The table is a recorded table or a
+/// grid of planned points. Of a recorded table, only served rows are selected.
 pub(crate) struct MeasurablePoints<'a> {
     path: &'a str,
     table: &'a Table,
@@ -89,7 +89,8 @@ struct EvaluatedRecipe<'a> {
     sizes: Vec<(&'a str, Vals<'a, f64>)>,
     copies: Vals<'a, f64>,
     runs: Vals<'a, f64>,
-    /// For each row: true if the recipe's field `proxy` applies to the row. `None` means that it applies to all rows.
+    /// For each row: true if the row matches the recipe's condition `proxy_rows`. `None` if the recipe has no such
+    /// condition, so that every row counts as a match.
     proxies: Option<Vals<'a, bool>>,
 }
 

@@ -24,14 +24,17 @@ pub(crate) struct Recipes {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Margins {
-    /// The limit that the absolute median log ratio between two measurements of a whole table exceeds in only 5 % of
-    /// cases. If the times of the control points change by more than this during a run, the device has drifted.
+    /// The maximum change of the control points' times during a run, as an absolute log ratio. After a larger change,
+    /// the device counts as drifted. Two measurements of a table differ by at most this in the median, in 95 % of all
+    /// cases.
     pub bias: f64,
-    /// The contribution to `bias` of differences between GPUs of the same model, as a log ratio.
+    /// In 95 % of all pairs of GPUs of the same model, one is faster than the other by at most this absolute log ratio.
     pub card: f64,
-    /// The maximum offset of a GPU, as a share: 0.03 is 3 %. On a GPU with a larger offset, no table is judged.
+    /// No table is judged on a GPU that is generally faster or slower than the GPU of the recorded times by more than
+    /// this share, such as 0.03 for 3 %.
     pub card_most: f64,
-    /// The significance level of the test of the median log ratio: about this share of correct tables fails the test.
+    /// The significance level of the test whether the median ratio of measured to recorded time is 1. About this share
+    /// of correct tables fails the test.
     pub level: f64,
     /// Percentiles of the ratio between two times of one point, measured on two GPUs of the same model.
     pub elsewhere: RatioPercentiles,
@@ -44,18 +47,16 @@ pub struct Margins {
     pub confidence: f64,
     /// The share of points of a correct table that may be outside the noise of repeated measurements.
     pub tail_share: f64,
-    /// The significance level of the test of the number of points outside the noise. The table fails if a correct table
-    /// has that many such points, or more, with a probability below this level.
+    /// The significance level of the test whether too many points are outside the noise. At most about this share of
+    /// correct tables fails the test.
     pub tail_level: f64,
     /// The minimum number of judged points that a verdict needs.
     pub least_points: usize,
-    /// The maximum share of a table's rows in slices without a measured point. With a larger share, the table does not
-    /// pass.
+    /// A table does not pass if more than this share of its rows is in slices of which no point could be measured.
     pub unmeasured: f64,
-    /// Limits at which the difference between measured and recorded times counts as constant. The relative range
-    /// (interquartile range divided by the absolute median) of the differences must meet both limits. It must be at
-    /// most `constant[0]`. It must also be at most `constant[1]` times the relative range of the log ratios of measured
-    /// to recorded time.
+    /// Two limits for a value's spread over the points: its interquartile range divided by its absolute median. The
+    /// difference of measured and recorded time counts as constant if its spread is at most `constant[0]`, and also at
+    /// most `constant[1]` times the spread of the log ratio of these times.
     pub constant: [f64; 2],
 }
 

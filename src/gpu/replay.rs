@@ -27,7 +27,7 @@ pub struct LoggedTable {
     path: String,
     /// Errors and warnings that the runner wrote while the table was measured.
     pub complaints: Complaints,
-    /// Number of rows in each slice, before a sample of the rows was drawn as points to measure. Empty in older logs.
+    /// Number of rows in each slice, including rows that were not drawn for measurement. Empty in older logs.
     #[serde(default)]
     pub slices: BTreeMap<String, usize>,
 }
@@ -185,8 +185,8 @@ impl Device for Replay {
         &self.about
     }
 
-    /// Always returns false, because each reply in the log itself states if it measured another kernel than the
-    /// recorded one.
+    /// Always returns false. Instead, each reply in the log states whether another kernel than the recorded one was
+    /// measured.
     fn is_proxy_for(&self, _: &Work) -> bool {
         false
     }

@@ -111,8 +111,8 @@ pub(crate) enum Form {
         #[serde(rename = "type")]
         name: Expr,
     },
-    /// An argument that is taken from one of the cases that the collector lists. A case is a tuple of arguments. The
-    /// chosen case agrees with the call's other arguments.
+    /// An argument that is taken from a case: one of the tuples of arguments that the collector lists. The case must
+    /// contain the call's other arguments.
     Case {
         /// Index of the argument within the case.
         case: usize,

@@ -112,7 +112,7 @@ pub enum Inputs {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fill {
-    /// All elements are zero. Uninitialised memory gives the same times.
+    /// All elements are zero.
     #[default]
     Zeros,
     /// All elements have the same nonzero value.

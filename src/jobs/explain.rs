@@ -155,8 +155,9 @@ fn files(example: &ExampleTree) -> String {
     indent(&out, "  ")
 }
 
-/// Renders each file: a line with `when` (such as `before: `) and the file's path, then the file's first `most` lines,
-/// then those later lines for which `is_marked` returns true. Marked lines begin with an arrow.
+/// Renders the files of an example. Each file begins with a line that contains its path, after the prefix `when`, such
+/// as `before: `. Its first `most` lines follow, and then the later lines for which `is_marked` returns true. Marked
+/// lines begin with an arrow.
 fn contents(
     files: &BTreeMap<String, String>,
     when: &str,

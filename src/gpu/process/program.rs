@@ -46,8 +46,8 @@ impl fmt::Display for Program {
 
 impl Program {
     /// Prepares the program that measures with the collectors in `folder`: the user's `command` if it is given,
-    /// otherwise the built-in runner. `judged` is a folder in the judged repository. The built-in runner imports no
-    /// Python modules from that repository, except those in `folder`.
+    /// otherwise the built-in runner. For safety, the built-in runner imports no Python modules from the repository
+    /// that contains the folder `judged`. Modules in `folder` are exempt.
     ///
     /// # Errors
     ///
@@ -110,8 +110,9 @@ fn tree(folder: &Path) -> PathBuf {
     top.map_or(folder, Path::to_owned)
 }
 
-/// Returns the folders of PYTHONPATH (`named`) from which the runner may import: absolute folders that are outside the
-/// judged repository (`tree`) or inside `collectors`. Reports every other folder with `tell`.
+/// Returns the folders of `named`, the value of PYTHONPATH, from which the runner may import modules. These are the
+/// absolute folders outside the judged repository `tree`, and those inside `collectors`. Reports every other folder by
+/// `tell`.
 fn modules(named: &OsStr, tree: &Path, collectors: &Path, tell: fn(&str)) -> Vec<PathBuf> {
     let mut kept = Vec::new();
     for entry in std::env::split_paths(named) {

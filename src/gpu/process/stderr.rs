@@ -23,7 +23,7 @@ const WARNINGS: [&str; 4] = ["WARN", "Warning: ", ": warning:", ": warning #"];
 /// The errors and warnings in a runner's standard error. A restart of the runner does not reset them.
 #[derive(Default)]
 pub(super) struct StandardError {
-    /// The errors and warnings that the device's method `complaints` has not returned yet.
+    /// The errors and warnings since the last call of the device's method `complaints`, which takes them.
     pub complaints: Complaints,
     /// The error lines that were already shown. Digits are replaced by zeros, so that similar lines count as equal.
     shown: BTreeSet<String>,
@@ -39,8 +39,8 @@ impl StandardError {
         lines.try_iter().flatten().for_each(|line| self.hear(&line, tell));
     }
 
-    /// Reads the remaining lines of a runner that has ended. Returns a text that quotes the last line, for the end of
-    /// an error message; empty without any line.
+    /// Reads the remaining lines of a runner that has ended. Returns a text that quotes the last line, to be appended
+    /// to an error message. Returns an empty text if the runner wrote no line.
     pub(crate) fn last(&mut self, lines: &Receiver<io::Result<String>>, tell: fn(&str)) -> String {
         // A process that the runner started may keep its standard error open.
         while let Ok(line) = lines.recv_timeout(Duration::from_millis(300)) {

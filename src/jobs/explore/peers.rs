@@ -53,7 +53,8 @@ fn versions<'a>(shelf: &TableIndex<'a>, file: &TableFile) -> Vec<PeerTable<'a>> 
     others.filter_map(named).collect()
 }
 
-/// Returns the same table of every other backend on the same system, each in the version that queries read.
+/// Returns the same table of every other backend on the same system. Each backend is represented by its current
+/// version.
 fn backends<'a>(
     shelf: &TableIndex<'a>,
     catalog: &'a Catalog,

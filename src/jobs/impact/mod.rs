@@ -91,8 +91,8 @@ pub(crate) struct PreparedPlanner {
 }
 
 impl PreparedPlanner {
-    /// Finds the planner, and reads which models, steps and operations to predict. The inner error is the reason why
-    /// there is no planner, such as a missing package.
+    /// Finds the planner, and reads which models, steps and operations to predict. Returns `Ok(Err(reason))` if there
+    /// is no planner, for example because its package is missing.
     ///
     /// # Errors
     ///

@@ -60,8 +60,8 @@ fn extremes(numbers: &[f64]) -> Option<[f64; 2]> {
     Some([low, high])
 }
 
-/// Renders the smallest and the largest ratio of times as changes, such as `−3 % … +12 %`; `None` if there are no
-/// ratios.
+/// Renders the range of some ratios of times as a text such as `−3 % … +12 %`, which stands for ratios from 0.97 to
+/// 1.12. Returns `None` if there are no ratios.
 pub(super) fn range(factors: &[f64]) -> Option<String> {
     let [low, high] = extremes(factors)?.map(|factor| percent(factor - 1.0));
     Some(if low == high { low } else { format!("{low} … {high}") })

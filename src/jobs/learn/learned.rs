@@ -28,8 +28,8 @@ const GROWS: f64 = 1.2;
 /// total.
 const PAIRS: usize = 10;
 
-/// Tolerance of the test whether the column `latency` is in µs: it then is the sum of the columns whose names end in
-/// `_us`. The median over the rows of `latency` divided by this sum may differ from 1 by at most this value.
+/// The column `latency` counts as a time in µs if it is the sum of the other columns in µs. To test this, `latency` is
+/// divided by the sum in each row. The median of these ratios may differ from 1 by at most this value.
 const SAME: f64 = 0.02;
 
 /// The properties of a table, learned from its files so far.
@@ -42,8 +42,8 @@ pub(crate) struct LearnedTable<'a> {
     pub repeated: usize,
     /// The columns, in the order of first occurrence.
     pub columns: Vec<LearnedColumn>,
-    /// True if all other tables of the family with a spec have this in common: the loader never fills their missing
-    /// keys from other files. False if there are no such tables.
+    /// True if, for every other table of the family that has a spec, the loader never fills missing keys from other
+    /// files. False if there is no such table.
     pub peers_never_fill: bool,
     /// Names of all key parts in the specs of known tables.
     known_parts: BTreeSet<String>,
@@ -62,13 +62,12 @@ pub(crate) struct LearnedColumn {
     pub varies: bool,
     /// The column's value if all rows of all files have the same value; otherwise `None`.
     pub constant: Option<String>,
-    /// True if, in at least one file, the column has at most half as many distinct values as rows. Also true if a file
-    /// has at most three rows. If false, the column probably contains ids.
+    /// False if the column probably contains ids: every file has more than three rows, and has more than half as many
+    /// distinct values as rows.
     pub repeats: bool,
     /// True if a measured column is zero in some row.
     pub zero: bool,
-    /// True if this is the column `latency` and its values equal the sum of the columns in µs, so that they are in µs,
-    /// too.
+    /// True for the column `latency` if it contains µs. This is assumed if it is the sum of the other columns in µs.
     pub in_us: bool,
     /// Number of pairs of neighbouring points, summed over all series along this column.
     pub pairs: usize,

@@ -30,7 +30,8 @@ pub enum PlannedPoints {
 }
 
 impl PlannedPoints {
-    /// Reads the rerun list or plan in the file `name`, or else the built-in plan of that name.
+    /// Finds the points to measure. A name that ends in `.yaml` is the path of a rerun list or a plan. Any other name
+    /// is that of a built-in plan.
     ///
     /// # Errors
     ///

@@ -132,7 +132,8 @@ impl NewPlace {
     }
 }
 
-/// Returns true if a text is usable as a folder's name on every system, and not hidden.
+/// Returns true if a text can be the name of a folder: it begins with an ASCII letter or digit, and contains only such
+/// characters and `.`, `_`, `+`, `-`.
 fn is_folder_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c))

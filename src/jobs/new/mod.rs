@@ -68,7 +68,8 @@ pub fn run(options: &NewOptions) -> Result<NewTable> {
 }
 
 /// Validates the new files as if they were part of the database, so that the new table is compared with existing
-/// tables. Judges only what is new: the system, the version or, in an existing version, the table.
+/// tables. If the system is new, judges all of its tables. If only the version is new, judges the tables of that
+/// version. Otherwise, judges only the new table.
 fn validated(place: &NewPlace, options: &NewOptions, files: &[NewFile]) -> Result<Report> {
     let failed = |e: std::io::Error| Error::caused("cannot create a temporary folder", "", e);
     let folder = tempfile::tempdir().map_err(failed)?;

@@ -34,8 +34,8 @@ pub(super) fn kept(place: &NewPlace, path: &str) -> Result<Option<NewFile>> {
     Ok(bytes.map(|bytes| NewFile { path, bytes, text: None, says, exists: true }))
 }
 
-/// Returns the YAML of the system `name` if perfdb-gate knows this system. Otherwise, returns the YAML of the known
-/// system that has the GPU that `gpu` returns. The second text is a note that says which system was used.
+/// Returns the YAML of the system `name` if perfdb-gate knows this system. Otherwise calls `gpu`, which names this
+/// computer's GPU, and returns the YAML of the known system with that GPU. Also returns a note that names the source.
 fn described<'s>(
     specs: &'s Specs,
     name: &str,

@@ -136,7 +136,8 @@ fn identify(
     added
 }
 
-/// Returns the sidecar: the existing one if it lists the table, else a new one.
+/// Returns the sidecar of a new table. A sidecar that exists already is kept; if it does not list the table, this is an
+/// error.
 pub(super) fn sidecar(place: &NewPlace, options: &NewOptions) -> Result<NewFile> {
     let path = format!("{}/collection_meta.yaml", place.folder);
     let table = &place.table;

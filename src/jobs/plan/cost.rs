@@ -56,7 +56,8 @@ struct TableCollector {
     /// table's file stem without `_perf`.
     #[serde(default)]
     ops: Vec<String>,
-    /// A script that measures the table; `None` for collect.py. In its path, `{backend}` is replaced by the backend.
+    /// The command that measures the whole table, with `{backend}` as a placeholder for the backend's name. `None` if
+    /// the public collector's script `collect.py` measures the table.
     collector: Option<String>,
     /// A pattern that matches one point in the collector's list of cases, such as `{m}, {n}, {k}`. Each name in braces
     /// is a column. `None` if the collector cannot select single points.

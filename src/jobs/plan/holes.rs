@@ -145,7 +145,8 @@ fn each_key(
 }
 
 impl HoleValues {
-    /// Returns true if every part of a key has one of the block's values.
+    /// Returns true if a key belongs to the block. The key must have a listed value in each key part that the block
+    /// lists.
     fn has(&self, key: &[(String, Value)]) -> bool {
         self.values.iter().all(|(part, values)| {
             key.iter()

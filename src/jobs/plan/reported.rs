@@ -98,8 +98,8 @@ pub(crate) fn read(path: &Path, only: &[String]) -> Result<(Vec<ReportedRow>, us
     Ok((rows, unnamed))
 }
 
-/// Returns the rows of a finding's own table that the finding names, either as examples or by row number. Examples from
-/// other tables are left out; a finding on missing rows has such examples.
+/// Returns the rows that a finding names, either as examples or by row number. Leaves out examples from a reference
+/// table; a finding on missing rows has such examples.
 fn of_finding(finding: &ReportFinding) -> Vec<ReportedRow> {
     if finding.table.is_none() {
         return Vec::new();

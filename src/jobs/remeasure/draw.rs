@@ -27,7 +27,8 @@ use crate::gpu::work::Work;
 use crate::jobs::rows::read_table;
 use crate::jobs::site::Site;
 
-/// The options of `remeasure`. A display order above 100 puts an option after the output options of the command line.
+/// The options of `remeasure`.
+// A display order above 100 puts an option after the output options of the command line.
 #[derive(Debug, Default, Clone, clap::Args)]
 pub struct RemeasureOptions {
     /// Repository or folder that contains the database.

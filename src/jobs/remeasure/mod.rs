@@ -97,8 +97,8 @@ pub fn judge_again(options: &RemeasureOptions, replay: &Replay) -> Result<Report
     Ok(job.report(&taken, replay, &[]))
 }
 
-/// Returns one sentence for each rule file of the database that is ignored, because only the option `--rules` may
-/// supply such a file.
+/// Returns one sentence for each ignored rule file. A rule file of the database is ignored if it states which programs
+/// to call or how to measure; only the option `--rules` may supply such a file.
 fn declined(settings: &Settings) -> impl Iterator<Item = String> {
     settings.declined.iter().map(|file| {
         format!(

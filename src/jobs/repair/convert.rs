@@ -132,8 +132,8 @@ pub(crate) fn collected(table: Table, spec: Option<&TableSpec>) -> Vec<(String, 
     columns
 }
 
-/// Returns `bytes`, the content of an existing Parquet file, if the file has the same cells as the text table.
-/// Different cells are an error.
+/// Checks that an existing Parquet file, whose content is `bytes`, has the same cells as the text table. Returns
+/// `bytes` unchanged, or an error if the cells differ.
 fn checked(
     bytes: Vec<u8>,
     name: &str,

@@ -21,7 +21,8 @@ pub enum RepairError {
     /// The table is not a regular file.
     #[error("it is not a file on disk")]
     NotOnDisk,
-    /// The new bytes cannot be encoded or do not read back the same, or a file beside the table cannot be read.
+    /// The new file cannot be encoded, or decoding it does not return the same rows, or another file that is needed
+    /// cannot be read.
     #[error(transparent)]
     Failed(#[from] Error),
     /// The text table cannot be split into rows, or its cells differ from those of the new file.

@@ -108,7 +108,7 @@ pub struct TablePlan {
     /// Number of keys that still have several rows after the change. The rows of such a key differ in a column outside
     /// the key.
     pub remaining: usize,
-    /// Columns outside the key in which the remaining rows of a key differ.
+    /// Names of the columns, outside the key, in which rows with the same key still differ after the change.
     pub differs: Vec<String>,
     /// Which row the loader serves if several rows have the same key.
     pub loader: Serves,

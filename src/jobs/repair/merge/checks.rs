@@ -10,8 +10,8 @@ use crate::database::table::Column;
 use crate::jobs::repair::measurements::compared_columns;
 use crate::specs::{Unit, measured_unit};
 
-/// Refuses the merge if a row of the run has no latency. Rows for which `counts` returns false are not checked. If
-/// `zero` is true, a latency of zero is allowed.
+/// Refuses the merge if a row of the collector's run has no valid latency. Rows for which `counts` returns false are
+/// not checked. A latency of zero is valid only if `zero` is true.
 pub(super) fn check_times(
     rows: &StackRows<'_>,
     zero: bool,
@@ -30,7 +30,8 @@ pub(super) fn check_times(
     Ok(())
 }
 
-/// Refuses the merge if a new row lacks a measured value, such as power, that the replaced row has.
+/// Refuses the merge if a measured value, such as power, would be lost: a row of the table has it, but the row that
+/// replaces this row does not.
 pub(super) fn check_losses(rows: &StackRows<'_>) -> Result<(), MergeFailure> {
     let measured = rows.stack.table.columns().filter(|(name, _)| measured_unit(name).is_some());
     for (name, column) in measured {

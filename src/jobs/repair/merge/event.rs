@@ -26,8 +26,8 @@ pub(super) struct MergeEvent {
     pub(super) complete: bool,
     /// Digest of the merged keys.
     pub(super) keys: String,
-    /// The collector's commit and digest, from the sidecar beside the files of the run. `None` unless this sidecar
-    /// states both values.
+    /// The commit and the digest of the collector, from the sidecar beside the run's files. `None` if that sidecar
+    /// lacks one of the two.
     pub(super) collector: Option<(String, String)>,
 }
 

@@ -8,7 +8,7 @@ use super::stack::{ORIGIN, Stack};
 use crate::jobs::repair::measurements::{self, compared_columns, equal};
 use crate::jobs::rows::{LoadedRows, key_text};
 
-/// The effect of a merge on a group of measurements.
+/// What a merge does with a measurement of the collector's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MergeEffect {
     /// The run's row replaces the table's row.
@@ -23,11 +23,11 @@ pub(super) enum MergeEffect {
 /// columns, and the columns framework, version and device.
 #[derive(Debug)]
 pub(super) struct MeasurementGroup {
-    /// The table's rows that belong to this group, as row indices of the stack. In the stack, the run's rows follow the
-    /// table's rows.
+    /// Row indices of the group's rows that come from the table. They are indices in the stack, which contains the
+    /// table's rows, then the run's rows.
     pub(super) own: Vec<usize>,
-    /// The run's rows that belong to this group, as row indices of the stack; at least one. In the stack, the run's
-    /// rows follow the table's rows.
+    /// Row indices of the group's rows that come from the run; at least one. They are indices in the stack, which
+    /// contains the table's rows, then the run's rows.
     pub(super) run: Vec<usize>,
     /// Index in the stack of the row that stays after the merge. The policy selects this row of the group.
     pub(super) winner: usize,
@@ -43,8 +43,8 @@ pub(super) struct StackRows<'a> {
 }
 
 impl StackRows<'_> {
-    /// Returns the number of distinct keys of the given rows; the number of rows if the table has
-    /// no key.
+    /// Returns the number of distinct keys among some rows. If the table's spec declares no key, each row counts as a
+    /// key.
     pub(super) fn count_keys(&self, rows: impl Iterator<Item = usize>) -> usize {
         let has_key = self.loaded.keys.names().next().is_some();
         let ids = rows.map(|row| if has_key { self.loaded.keys.hashes()[row] } else { row as u64 });
