@@ -15,9 +15,9 @@ use super::words::plural;
 pub(crate) struct RowRelation<'a> {
     /// A condition that selects the judged rows; `None` if all rows are judged.
     pub filter: Option<&'a Expr>,
-    /// A condition that must be true; `None` if `equal` is given.
+    /// A condition that must be true; `None` if the relation has no such condition.
     pub holds: Option<&'a Expr>,
-    /// Two values that must be equal; `None` if `holds` is given.
+    /// Two formulas whose values must be equal; `None` if the relation has no such formulas.
     pub equal: Option<(&'a Expr, &'a Expr)>,
     /// The factor that converts the first of the equal values into the unit of the second; `None` for 1.
     pub scale: Option<f64>,
@@ -84,9 +84,9 @@ impl<'a> RowRelation<'a> {
         Ok(open)
     }
 
-    /// Returns for each of `rows` how much the rounding of columns can change the difference between the two `equal`
-    /// values. To find this, one column after the other is changed by half a unit of its last digit. The resulting
-    /// changes of the difference are added up.
+    /// Returns for each of `rows` by how much the difference between the two `equal` values may be wrong because
+    /// columns are rounded. Each column alone is raised and lowered by half a unit of its last digit. The larger change
+    /// of the difference is this column's error, and the errors of all columns are added up.
     fn rounding(
         &self,
         scope: &dyn Scope,
@@ -141,8 +141,8 @@ impl Sentence {
         self.0.split('{').skip(1).map(|part| part.split_once('}').map_or(part, |(name, _)| name))
     }
 
-    /// Returns the sentence with its placeholders filled in for the first of several rows. `rows` is the number of
-    /// these rows, which is appended if it is more than one. `value` returns the text for a placeholder's name.
+    /// Returns the sentence with its placeholders filled in for the first of `rows` rows. `value` returns the text for
+    /// a placeholder's name. If there are several rows, their number is appended.
     pub(crate) fn of_first(&self, rows: usize, value: impl Fn(&str) -> String) -> String {
         let mut parts = self.0.split('{');
         let mut said = parts.next().unwrap_or_default().to_owned();

@@ -136,9 +136,9 @@ pub(crate) fn at_least(count: usize, of: usize, share: f64) -> f64 {
 /// Returns for each value of a column half a unit of its last digit: the maximum error of rounding; 0 for a value that
 /// is missing or not finite.
 ///
-/// All values are assumed to be rounded to the same number of decimals or of significant digits. This number is the
-/// maximum over the values, since files omit trailing zeros. If decimals and significant digits give different errors,
-/// the larger error is returned.
+/// All values are assumed to be rounded to the same number of decimals or to the same number of significant digits.
+/// Both numbers are estimated as the maximum over the column's values, since files omit trailing zeros. Each value's
+/// error is computed from the decimals and from the digits, and the larger error is returned.
 pub(crate) fn half_units(values: &[Option<f64>]) -> Vec<f64> {
     let finite = || values.iter().flatten().copied().filter(|n| n.is_finite());
     let decimals = finite().map(|n| written(n).0).max().unwrap_or(0);

@@ -86,9 +86,9 @@ pub enum Check {
     SidecarInvalid(sidecars::KnownSidecar),
     /// Sidecars that contradict their directory or their tables.
     SidecarContradiction(sidecars::Frameworks),
-    /// Declared reuse from versions that do not have the table.
+    /// A `reuse.yaml` that cannot be read, or that takes a table from a version without this table.
     ReuseInvalid,
-    /// Declared reuse of tables that may not be reused.
+    /// Entries of a `reuse.yaml` for tables that may not be reused.
     ReuseForbidden,
     /// Marker files such as `INCOMPLETE.txt`, which sidecars have replaced.
     LegacyMarker,
@@ -102,23 +102,23 @@ pub enum Check {
     SystemInvalid(systems::SystemFields),
     /// System YAMLs with implausible values.
     SystemSuspicious(systems::FigureChecks),
-    /// Systems of which a pull request deletes the YAML or all tables.
+    /// Systems that lose their YAML or all of their tables in a pull request.
     Deleted,
-    /// Keys and measurements that are no longer served.
+    /// Keys and measurements that the loader no longer serves after a pull request.
     NoLongerServed(no_longer_served::NoLongerServed),
     /// Slices whose latencies a pull request changes without a new measurement.
     LatencyMoved(moved::MoveLimits),
     /// Errors that disappear because a pull request changes facts that the database states, such as a peak rate.
     Excused(excused::Excuses),
-    /// Step times that the planner predicts from measurements before a pull request, but not after it.
+    /// Step times that the planner can predict before a pull request, but no longer after it.
     PredictionLost,
-    /// Predicted step times that change.
+    /// Predicted step times that a pull request changes.
     PredictionMoved(predictions::MovedPredictions),
     /// Tables and versions that the planner cannot load.
     PlannerRefuses,
     /// Defects of end-to-end traces: of their workload cards, experiment configs or metric files.
     Trace(TraceCheck),
-    /// Rows that fulfil a condition.
+    /// Rows that fulfil the rule's condition.
     Where(condition::RowCondition),
 }
 

@@ -107,8 +107,8 @@ pub struct Lookups {
     /// Lists copied from the loader's source code, by the list's name. Each list assigns numbers to texts, such as to
     /// model names.
     pub(crate) pins: BTreeMap<String, Pins>,
-    /// The names of lists in the loader's source code that the pull request may change, because it changes the source
-    /// file that contains the list.
+    /// The names of lists in the loader's source code whose file the pull request changes. The program's copies of
+    /// these lists may then be outdated.
     pub(crate) changed_facts: BTreeSet<String>,
 }
 
@@ -190,8 +190,8 @@ impl Specs {
         Self::read(library)
     }
 
-    /// Chooses the layout of a database: by the layout's name if it is given, otherwise by the paths of the database's
-    /// files. If the chosen layout is not the public one, the loader is assumed to read text tables.
+    /// Chooses the layout of a database: by `name` if it is given, otherwise by the `paths` of the database's files. If
+    /// a layout other than the public one is chosen, the loader is assumed to read text tables.
     ///
     /// # Errors
     ///
@@ -208,7 +208,8 @@ impl Specs {
         Ok(())
     }
 
-    /// Reads all specs from the YAML files of a library. If there are overlays, also checks the types in all formulas.
+    /// Reads all specs from the YAML files of a library. If some of the files are from an overlay folder, also checks
+    /// the types in all formulas.
     ///
     /// # Errors
     ///
@@ -259,7 +260,7 @@ impl Specs {
         Ok(specs)
     }
 
-    /// Returns an error if a formula looks up a number in an unknown list of the loader's source code.
+    /// Returns an error if a formula looks up a number in a list that `rules/facts.yaml` does not contain.
     fn check_pins(&self) -> Result<()> {
         for spec in self.tables.values() {
             for (lookup, _) in spec.formulas().flat_map(|f| f.lookups()) {

@@ -45,7 +45,7 @@ pub enum Serves {
 /// declares as donors, to earlier versions, or to other backends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Filling {
-    /// All other files supply rows for keys that the table lacks.
+    /// Files of donors, of earlier versions and of other backends supply rows for keys that the table lacks.
     #[default]
     Always,
     /// Only earlier versions of the same backend supply rows for keys that the table lacks.
@@ -102,7 +102,7 @@ pub struct Bound {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// The column or formula whose value must equal that of `is`. `None` if the relation is a condition in `holds`.
+    /// The column or formula that must equal the formula `is`. `None` if the relation is a condition in `holds`.
     #[serde(default)]
     pub column: Option<Expr>,
     /// The formula for the expected value of `column`. `None` if the relation is a condition in `holds`.
@@ -130,7 +130,7 @@ impl Identity {
         self.column.iter().chain(&self.is).chain(&self.holds).chain(&self.filter)
     }
 
-    /// Returns the name of the column whose value must equal that of `is`; `None` if `column` is a formula or absent.
+    /// Returns the name of the column that must equal the formula `is`; `None` if `column` is a formula or absent.
     pub(crate) fn derived(&self) -> Option<&str> {
         self.column.as_ref()?.as_column()
     }

@@ -78,8 +78,8 @@ pub(crate) fn frame<'a>(
     Ok(frame)
 }
 
-/// Returns the workload card of each row. If the spec names a column of cards, the row's cell in this column is the
-/// name of the card's directory. Otherwise, all rows have the card of the run to which the file belongs.
+/// Returns the workload card of each row. If the spec names a column for cards, each cell of this column is the name of
+/// the directory that contains the row's card. Otherwise, all rows have the card of the run to which the file belongs.
 fn cards_of_rows<'c, 'a>(
     frame: &Frame<'_>,
     spec: &MetricSpec,

@@ -14,8 +14,8 @@ use crate::findings::Severity;
 /// `timing_stats_{rank}.json`.
 type RankGroup<'a> = BTreeMap<u64, &'a Entry>;
 
-/// Checks that each rank of a run has written its files, that no such file is empty, and that all have the same number
-/// of iterations.
+/// Checks that each rank of a run has written its files, that none of these files is empty, and that the files of all
+/// ranks have the same number of iterations.
 pub(crate) fn check(
     files: &[Entry],
     found: &[TraceFile<'_>],
@@ -81,12 +81,12 @@ pub(crate) fn run_of<'c, 'a>(
     }
 }
 
-/// Returns the number of ranks of a run; `None` if the number is unknown or implausible. It is usually the product of
-/// the run's parallel degrees.
+/// Returns the number of ranks of a run; `None` if the number is unknown or implausible.
 ///
-/// The number of GPUs that the run's card or config states is returned instead in two cases:
-/// - it equals the product times the expert parallel degree;
-/// - it is a multiple of the product, fits on one host, and equals the number of files in `group`.
+/// The number of ranks is usually the product of the run's parallel degrees. But it is the number of GPUs that the
+/// run's card or config states, if this number of GPUs fulfils one of these conditions:
+/// - It equals the product times the expert parallel degree.
+/// - It is a multiple of the product, fits on one host, and equals the number of files in `group`.
 fn world(run: &TraceDocument<'_>, group: &RankGroup<'_>) -> Option<u64> {
     let plan = run.number("world")?;
     let with_experts = run.number("ep").map_or(plan, |ep| plan * ep);

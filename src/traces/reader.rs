@@ -180,8 +180,8 @@ fn json(text: &str, spec: &MetricSpec) -> Result<MetricRows, Reason> {
     Ok(rows)
 }
 
-/// Returns the JSON objects within a row. The members of these objects become columns. Each object has a flag: true if
-/// its members are metrics. Metrics must be numbers.
+/// Returns the JSON objects within a row whose members become columns. The flag returned with an object is true if the
+/// object's members are metrics, which must be numbers.
 fn objects<'j>(
     row: &'j Json,
     spec: &MetricSpec,

@@ -59,8 +59,8 @@ impl ExprNode {
         })
     }
 
-    /// Returns for each input of the formula (column, field or lookup) in which rows the input is null. Inputs that `IS
-    /// NULL` or `coalesce` reads are left out, since both accept nulls.
+    /// Returns for each input of the formula (column, field or lookup) one flag per row: true if the input is null in
+    /// this row. Inputs of `IS NULL` and of `coalesce` are left out, since both accept nulls.
     pub(super) fn nulls(&self, scope: &dyn Scope) -> Result<Vec<Vals<'static, bool>>, String> {
         let (mut inputs, mut asked) = (BTreeMap::new(), BTreeSet::new());
         self.visit(&mut |node| match node {
@@ -218,8 +218,8 @@ fn case_numbers<'a>(
 /// Several text columns with one common dictionary (`dict`), which joins the columns' own dictionaries.
 struct MergedTexts<'v> {
     dict: Vec<Arc<str>>,
-    /// One item per text column: the dictionary code of each row, and the number to add to a code to get the text's
-    /// index in `dict`. The item is `None` if the whole column is null.
+    /// One item per text column: the column's dictionary code in each row, and the offset that is added to such a code
+    /// to get an index into `dict`. The item is `None` if the whole column is null.
     parts: Vec<Option<(&'v Vals<'v, u32>, u32)>>,
 }
 

@@ -45,8 +45,8 @@ impl Reading {
     }
 }
 
-/// Patterns of unquoted texts, each with the meaning of the texts that match. The first pattern that matches decides. A
-/// text that matches no pattern is read as text.
+/// Patterns of unquoted texts, each with a function that converts the matching text to a value. The first matching
+/// pattern counts. A text that matches no pattern is read as text.
 pub(super) struct Patterns(Vec<(Regex, Meaning)>);
 
 type Meaning = fn(&str) -> Reading;

@@ -19,8 +19,8 @@ pub struct LoaderFields {
     /// True if the planner's core (serde_yaml) reads the file, too; false if only Python reads it.
     #[serde(default)]
     core: bool,
-    /// The types by the field's dotted path, in which `*` stands for any key or list item. A question mark after the
-    /// path means that the field may be null.
+    /// The type of each field, by the field's dotted path. In a path, `*` stands for any key or list item, and a
+    /// question mark at the end means that the field may be null.
     #[serde(default)]
     fields: BTreeMap<String, LoaderFieldType>,
 }
@@ -72,8 +72,8 @@ const BY_CORE: &str = "the planner's core (YAML 1.2)";
 const BREAKS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
 impl LoaderFields {
-    /// Returns the values of a YAML text that a loader rejects, or that two loaders read as different values, in the
-    /// order of the text.
+    /// Returns the values of a YAML text that a loader rejects, or that two loaders read as different values. Problems
+    /// of the whole file come first.
     pub(crate) fn refusals(&self, text: &str) -> Vec<MisreadValue> {
         let mut document = WrittenDocument::read(text);
         let bare = document.bare(text);
@@ -136,7 +136,8 @@ impl LoaderFields {
         }
     }
 
-    /// Adds to `found` the fields that PyYAML takes from the node's merge keys (`<<`), which the core ignores.
+    /// Adds to `found` the fields that only PyYAML reads, because they come from merge keys (`<<`) of the node. The
+    /// planner's core ignores merge keys.
     fn merged(&self, path: &[String], node: &WrittenNode, found: &mut Vec<MisreadValue>) {
         let merges = node.children.iter().filter(|(key, _)| key.text == "<<");
         let keys = merges.flat_map(|(_, value)| match value.kind {

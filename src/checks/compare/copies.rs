@@ -14,14 +14,15 @@ use crate::checks::{CheckInputs, CrossContext, Found, Input, Judge, Judged, Rule
 use crate::database::catalog::TableFile;
 use crate::findings::{Finding, wholes};
 
-/// Limits for two tables to count as copies of each other.
+/// Limits for two tables to count as copies of each other. Both limits must be reached.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Copies {
-    /// At least this many common points must have latencies that are identical or differ by one constant factor.
+    /// Two tables count as copies only if the latencies of at least this many common points are identical or differ by
+    /// one constant factor.
     points: usize,
-    /// At least this share of the common points must have latencies that are identical or differ by one constant
-    /// factor.
+    /// Two tables count as copies only if the latencies of at least this share of the common points are identical or
+    /// differ by one constant factor.
     share: f64,
 }
 
@@ -64,8 +65,8 @@ impl Judge for Copies {
         Ok(wholes(groups.flat_map(|group| self.findings(rule, at, &tables, &group))))
     }
 
-    /// Reports tables with identical bytes, if they have different names or too few points to be compared point by
-    /// point.
+    /// Reports tables with identical bytes that `cross` does not compare, because they have different names or too few
+    /// points.
     fn whole(&self, rule: RuleHead<'_>, at: &CrossContext<'_>) -> error::Result<Found> {
         let mut found = Found::new();
         // `cross` compares tables of one name point by point.
@@ -184,8 +185,8 @@ fn place_of(file: &TableFile) -> String {
     [place.system.as_str(), &place.backend, &place.version].join("/")
 }
 
-/// Counts the points that two tables share, and the shared points whose latencies are equal or differ by one factor.
-/// Returns `None` if a sample shows that nearly all latencies differ.
+/// Counts the points that two tables share, and the shared points whose latencies are equal or differ by one constant
+/// factor. Returns `None` if a sample shows that there are hardly any such points.
 fn equal_points(a: &Sketch, b: &Sketch) -> Option<EqualPoints> {
     let positive = |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0;
     let common = || a.common(b).map(|(a, b)| (a.latency, b.latency)).filter(positive);

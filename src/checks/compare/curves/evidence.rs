@@ -15,17 +15,17 @@ use crate::checks::compare::series::{
 /// division by their latencies. Steps of the kernel occur in all tables, so the division removes them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct ReferenceEvidence {
-    /// How much the point deviates from its neighbours after division by a reference's latencies, as the logarithm of a
-    /// factor. It is positive for a slow point and negative for a fast one. The group of references with the smallest
-    /// deviation counts; if a group does not confirm the deviation, the score is 0.
+    /// How much the point deviates from its neighbours after division by the references' latencies, as the logarithm of
+    /// a factor: positive for a slow point, negative for a fast one. If the groups of references give different
+    /// deviations, this is the smallest. It is 0 if a group does not confirm the deviation.
     pub score: f64,
     /// Number of independent groups of references that have the point.
     pub groups: usize,
 }
 
 impl ReferenceEvidence {
-    /// Returns true if the point deviates by a factor of `least` or more, and at least `groups` groups of references
-    /// confirm it.
+    /// Returns true if the point deviates by a factor of at least `least`, and at least `groups` groups of references
+    /// were compared.
     pub(crate) fn reaches(&self, least: f64, groups: usize) -> bool {
         self.groups >= groups && self.score.abs() >= least.ln()
     }
@@ -54,12 +54,15 @@ impl<'a> ComparedDeviation<'a> {
     }
 }
 
-/// Compares a deviating point with groups of references.
+/// Compares a deviating point with groups of references, in four steps:
 ///
-/// For each reference, all latencies are divided by the reference's latencies at the same keys. This removes jumps that
-/// the kernel has in every table. Along each axis, the point is then compared with the neighbour before, with the
-/// neighbour after, and with the median of the neighbours. The smallest difference, as a logarithm, is the deviation.
-/// It is 0 if one of the differences is below `deviation.least`.
+/// 1. The latencies of the point and its neighbours are divided by a reference's latencies at the same keys. This
+///    removes jumps that the kernel has in every table.
+/// 2. Along each axis, the point is compared with the neighbour before it, with the neighbour after it, and with the
+///    median of the neighbours. The smallest difference, as a logarithm, is the deviation. If any difference is below
+///    `deviation.least`, the deviation is 0.
+/// 3. The deviation of a group is the median over its references.
+/// 4. The score is the smallest deviation over the groups.
 ///
 /// A group's deviation is the median over its references. The score is the smallest deviation over the groups.
 pub(crate) fn evidence(
@@ -70,9 +73,9 @@ pub(crate) fn evidence(
     by_groups(groups, 0.0, |reference| by_reference(deviation, &reference.latencies))
 }
 
-/// Computes the deviation from each group of references. Returns the number of compared groups and, as the score, the
-/// deviation that is closest to 0. `by_reference` returns the deviation from one reference. Once the score is at most
-/// `least`, the remaining groups are not compared.
+/// Computes one deviation per group of references. `by_reference` returns the deviation from a single reference. The
+/// result contains the number of compared groups and, as its score, the deviation that is closest to 0. If the score's
+/// absolute value is at most `least`, the remaining groups are not compared.
 pub(super) fn by_groups(
     groups: &ReferenceGroups,
     least: f64,
@@ -91,8 +94,8 @@ pub(super) fn by_groups(
     found
 }
 
-/// Returns the median of the deviations from a group's references; `None` if no reference has the point. A group has at
-/// most three references, so two deviations of 0 already make the median 0.
+/// Returns the median of the deviations from a group's references; `None` if no reference has the point. The median is
+/// 0 as soon as two deviations are 0, since a group has at most three references.
 fn by_group(
     group: &[CurveReference],
     by_reference: impl Fn(&CurveReference) -> Option<f64>,
@@ -147,9 +150,9 @@ fn ratio(point: KeyPoint, reference: &KeyLatencies) -> Option<f64> {
 }
 
 /// Divides the latencies of a point and its neighbours by a reference's latencies. Returns the logarithm of the factor
-/// by which the point is then slower than its neighbours. Returns 0 if the factor is below the limit `at.least`, or
-/// if the point is slow in its own table but fast after the division, or the reverse. `None` if the reference lacks the
-/// point or its neighbours, or has the same latency at the point.
+/// by which the point is then slower than its neighbours; negative for a fast point. Returns 0 if the point deviates by
+/// a factor below `at.least`, or if the division turns a slow point into a fast one or the reverse. `None` if the
+/// reference lacks the point or its neighbours, or has the same latency at the point.
 pub(super) fn by_reference(at: &ComparedDeviation<'_>, reference: &KeyLatencies) -> Option<f64> {
     let ComparedDeviation { point, slow, least, neighbours } = *at;
     let ratio = |point: KeyPoint| ratio(point, reference);

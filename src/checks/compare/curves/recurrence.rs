@@ -39,9 +39,9 @@ pub(crate) fn is_outlier_in(
         && stands_out(windows(point, around, other), spike, least)
 }
 
-/// Looks up the key of the deviating point `deviation` in the table `other`, and compares the point found there with
-/// the references of `other`, which `groups` returns. `None` if `other` lacks the key, has the same latency at the key,
-/// or does not deviate there in the same direction.
+/// Finds the point of the table `other` that has the same key as a deviating point of another table. Compares the found
+/// point with the references of `other`, which `groups` returns. `None` if `other` lacks the key, has the same latency
+/// at the key, or does not deviate there in the same direction.
 pub(crate) fn evidence_in<'g>(
     other: &KeyLatencies,
     groups: impl FnOnce() -> &'g ReferenceGroups,

@@ -92,8 +92,8 @@ impl TableScores {
     }
 
     /// Divides a slice's latencies by those of the table `other`, and counts the points that then deviate from their
-    /// neighbours by a factor of at least `least`. The number of points that both tables have is estimated from a
-    /// sample.
+    /// neighbours by a factor of at least `least`. Points with a latency below `floor_ms` are left out. The number of
+    /// compared points is estimated from a sample.
     pub(crate) fn count_deviating_from(
         &self,
         other: &KeyLatencies,
@@ -158,8 +158,9 @@ impl CurveScores {
         shown_by(&own, groups, *deviations.get(index)?)
     }
 
-    /// Returns true if the same point also deviates in another table, by a factor of at least `least` and with another
-    /// latency. Then the deviation is a step of the kernel and not a disturbed measurement.
+    /// Returns true if the deviating point with the index `index` also deviates in another table, by a factor of at
+    /// least `least` and with another latency. Then the deviation is a step of the kernel and not a disturbed
+    /// measurement.
     pub(crate) fn recurs(
         &self,
         peers: &Peers<'_>,

@@ -21,8 +21,9 @@ const SEGMENTS: usize = 20;
 pub(crate) struct SeriesScore {
     /// The series' index in [`TableCurve::shapes`].
     pub shape: usize,
-    /// The logarithm of the factor by which the series is slower than its slice, after division by a reference's
-    /// latencies. The smallest deviation over the groups of references counts.
+    /// The logarithm of the factor by which the series is slower than its slice, after division by the references'
+    /// latencies; negative for a faster series. If the groups of references give different deviations, this is the
+    /// smallest.
     pub score: f64,
     /// Number of independent groups of references that have the series.
     pub groups: usize,
@@ -34,10 +35,9 @@ pub(crate) struct SeriesScore {
 pub(crate) struct Roughness {
     /// The slice's index in the sketch.
     pub slice: u32,
-    /// How far the middle point of five successive points is from the mean of its neighbours, as the logarithm of a
-    /// factor: the median over the slice's segments of five points. The neighbours are either the two adjacent points
-    /// or the two outer points. Latencies are divided by those of a reference. The neighbours and the reference that
-    /// make the median smallest are used.
+    /// The median roughness of the slice's segments of five points, as the logarithm of a factor. A segment's roughness
+    /// is the distance of its middle point from the mean of its two adjacent or two outer points, after division by a
+    /// reference's latencies. The choice of points and the reference that make the median smallest are used.
     pub median: f64,
     /// The number of references that have enough segments of this slice for a comparison.
     pub references: usize,
@@ -65,8 +65,8 @@ fn off_by_reference(shape: &SeriesSamplePoints, reference: &CurveReference) -> O
     off_as_a_whole(&shape.points, *level, reference)
 }
 
-/// Returns the smallest deviation of a series' points from their slice, as a logarithm. A point's deviation is the
-/// logarithm of its latency divided by the reference's latency, minus `level`. The level is the median of this
+/// Returns how far a series deviates from its slice, as the deviation of the point that deviates least. A point's
+/// deviation is the logarithm of its latency divided by the reference's latency, minus `level`: the median of this
 /// logarithm over the slice. Returns 0 if a point deviates by less than [`KEPT`], or if one point is slow and another
 /// one is fast. `None` if the reference lacks a point.
 fn off_as_a_whole(points: &[KeyPoint], level: f64, reference: &CurveReference) -> Option<f64> {
@@ -121,8 +121,8 @@ fn along_every_axis(all: impl Iterator<Item = Roughness>) -> Vec<Roughness> {
 }
 
 impl Roughness {
-    /// Returns true if the slice is smooth after division by a reference's latencies. Otherwise records the roughness
-    /// in `self`.
+    /// Returns true if the slice is smooth after division by the latencies of `reference`. Otherwise, updates the
+    /// smallest roughness and the counts in `self`.
     fn is_smooth(&mut self, segments: &[[KeyPoint; 5]], reference: &KeyLatencies) -> bool {
         let mut all = Vec::new();
         let mut smooth = [0, 0];
