@@ -242,8 +242,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Merges findings of several files about the same unknown name into one. Applies the baseline, which has the
-    /// merged findings. Drops findings below the requested confidence.
+    /// Merges findings of several files about the same unknown name into one. Then compares the findings with the
+    /// baseline, and drops findings below the requested confidence.
     pub(crate) fn settle(&self, sink: &mut Sink) {
         sink.merge_unknown(&self.specs.shipped.not_known());
         if let Some(baseline) = &self.baseline {

@@ -17,10 +17,11 @@ use crate::findings::Finding;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MoveLimits {
-    /// The minimum factor by which a slice's latencies change, up or down, as a median over the slice's keys.
+    /// A slice counts as changed as a whole only if the median ratio of its latencies, head to base, is at least this
+    /// factor, or at most 1 divided by this factor.
     factor: f64,
-    /// The minimum number of keys of a reported slice. In a slice that changed as a whole, only keys whose latencies
-    /// changed by more than reruns do are counted. In a slice where single latencies changed, all keys are counted.
+    /// A slice is reported as changed as a whole only if the latencies of at least this many keys changed by more than
+    /// reruns do. A slice is reported for single changed latencies only if it has at least this many keys.
     keys: u64,
 }
 
@@ -147,8 +148,8 @@ impl<'a> ServedChange<'a> {
         Some(rule.on_table(self.head, message).rows(keys as usize).parts(&said).about_change())
     }
 
-    /// Returns a phrase for the message with the notes and the status that the pull request adds to the sidecar; empty
-    /// if it adds none. Notes do not explain why latencies changed.
+    /// Returns a phrase for the message: the notes and the status that the pull request adds to the sidecar's entry on
+    /// the table. Returns an empty text if it adds none.
     fn notes(&self) -> String {
         let Some(after) = self.after else { return String::new() };
         let before: Vec<String> = self.before.into_iter().flat_map(TableMeta::notes).collect();

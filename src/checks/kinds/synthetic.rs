@@ -34,7 +34,8 @@ pub struct SyntheticLimits {
 struct ComputedSeries {
     /// A series counts as computed only if at least this many of its points are on a straight line.
     points: usize,
-    /// A series counts as computed only if at least this share of its judged points is on the line.
+    /// A series counts as computed only if at least this share of its judged points is on the line between their
+    /// neighbours.
     share: f64,
     /// A series counts as computed only if its share of points on the line is at least this many times the share that
     /// is expected by chance.
@@ -51,8 +52,7 @@ struct ComputedSeries {
 /// A lower limit for the relative rounding error of a latency. It applies to latencies with many decimals.
 const ARITHMETIC: f64 = 1e-7;
 
-/// The maximum number of series from which the usual distance of points from the line between their neighbours is
-/// computed.
+/// At most this many series are used to compute the usual distance of points from the line between their neighbours.
 const SPREAD: usize = 256;
 
 impl Judge for SyntheticLimits {

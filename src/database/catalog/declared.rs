@@ -191,9 +191,9 @@ fn common_folder(parts: &[Part]) -> String {
     common.join("/")
 }
 
-/// Returns the catalog entries of a table's files. Each Parquet file is one entry. A single text file that is plain CSV
-/// is one entry, too. Other text files are assembled into one entry. If `is_shared` is true, the entry's path also
-/// contains the system, backend and version, since another table has the same first file.
+/// Returns the catalog entries of a table's files: one for each Parquet file, or one for all text files together. If
+/// `is_shared` is true, another table has the same first file. The path of an assembled entry then also contains the
+/// system, backend and version.
 fn entries(
     files: Vec<FileOfTable<'_>>,
     identity: &TableIdentity,

@@ -55,8 +55,9 @@ impl Places {
         in_folder || above.chain([path]).any(|folder| self.data_folders.contains(folder))
     }
 
-    /// Returns the name of the system that may lack files because the link or submodule at `path` is not followed.
-    /// Returns an empty name if any system may lack files, and `None` if no system does.
+    /// Returns the name of the system whose files may be behind the link or submodule at `path`, which is not followed.
+    /// Returns an empty name if the files may belong to any system, and `None` if no files of a system are expected
+    /// there.
     pub(super) fn hidden_by(&self, path: &str) -> Option<String> {
         if let Some(system) = self.above.get(path) {
             return Some(system.clone());

@@ -40,8 +40,8 @@ pub struct CoveredPoints {
 }
 
 impl CoveredPoints {
-    /// Collects the keys of points of several tables. Each element of `points` is the coverage of a table and the index
-    /// of a point in this coverage.
+    /// Collects the keys of points, which may be from several tables. Each element of `points` is the [`KeyCoverage`]
+    /// of a table and the index of one of its points.
     pub fn new(spec: &TableSpec, points: &[(&KeyCoverage, u32)]) -> Self {
         let part = |(i, part): (usize, &KeyPart)| {
             let (values, codes) = distinct(i, points);

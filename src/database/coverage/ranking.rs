@@ -11,8 +11,7 @@ pub(super) fn distinct(part: usize, points: &[(&KeyCoverage, u32)]) -> (Vec<Cell
     without_unused(ranking.cells, codes)
 }
 
-/// A sorted list of the distinct values that a key part has in several tables. It finds the index of any table's value
-/// in this list.
+/// The distinct values that a key part has in several tables, sorted. Finds the index of a point's value among them.
 struct Ranking<'a> {
     part: usize,
     /// The distinct values of the key part in ascending order: null, then numbers, then names.

@@ -30,8 +30,9 @@ pub enum Class {
 }
 
 impl Class {
-    /// Combines the classes of several tables into one class. Tables without changed cells are ignored if other tables
-    /// changed. Tables that only add rows are ignored beside a replacement or a rekey.
+    /// Combines the classes of several tables into one class. Different classes give [`Class::Mixed`]. The classes
+    /// `None` and `ReEncode` are ignored if there are other classes. `AppendOnly` is ignored if the only other class is
+    /// `Replacement` or `Rekey`.
     pub(crate) fn of_all(classes: impl IntoIterator<Item = Self>) -> Self {
         let mut classes: Vec<Self> = classes.into_iter().collect();
         classes.sort_unstable();

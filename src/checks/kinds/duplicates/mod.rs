@@ -28,8 +28,8 @@ pub struct Conflict {
     floor_ms: f64,
     /// At least this many keys with contradicting copies make the finding an error instead of a warning.
     keys: usize,
-    /// Sweeps that overlap by design repeat keys. Such keys count as conflicts only if more than this share of them
-    /// has contradicting copies.
+    /// Some keys are repeated by design, because sweeps overlap. If at most this share of these keys has contradicting
+    /// copies, the contradictions are ignored.
     coexist: f64,
 }
 
@@ -95,8 +95,8 @@ impl Conflict {
         KeyCopies { rows: copies, spread: ratio, conflict, beyond_noise, by_design }
     }
 
-    /// Returns the severity of a finding on repeated keys. It is an info if overlapping sweeps repeat all of the keys
-    /// by design, unless too many of the copies contradict each other.
+    /// Returns the severity of a finding on repeated keys. Keys that overlapping sweeps repeat by design are only an
+    /// info, unless many of their copies contradict each other.
     fn severity(
         &self,
         rows: &RowContext<'_>,
@@ -199,16 +199,17 @@ impl Conflict {
     }
 }
 
-/// Returns true if every two copies of a key differ in a column in which sweeps overlap by design.
+/// Returns true if a key is repeated by design: every two copies differ in at least one of the columns that the spec
+/// lists under `coexist`.
 fn coexist(rows: &RowContext<'_>, copies: &[usize]) -> bool {
     let columns = || rows.spec.coexist.iter().filter_map(|c| rows.column(c));
     let differ = |a: usize, b: usize| columns().any(|c| !c.equal(a, b));
     copies.iter().enumerate().all(|(i, a)| copies[..i].iter().all(|b| differ(*a, *b)))
 }
 
-/// Moves to the front the [`LOOKED_AT`] keys whose copies differ most in latency, in descending order of this
-/// difference. Returns the median over all keys of the slowest copy's latency divided by the fastest copy's; 1 without
-/// keys.
+/// Sorts keys by how much the latencies of their copies differ, the largest difference first. Only the first
+/// [`LOOKED_AT`] keys are sorted. Returns the median, over all keys, of the slowest copy's latency divided by the
+/// fastest copy's latency; 1 if there are no keys.
 fn worst_first(groups: &mut [KeyCopies]) -> f64 {
     let order = |a: &KeyCopies, b: &KeyCopies| {
         b.spread.total_cmp(&a.spread).then_with(|| a.rows.cmp(&b.rows))

@@ -17,8 +17,8 @@ mod stored;
 /// The maximum number of columns that a message lists. The finding's evidence lists all columns.
 const SHOWN: usize = 30;
 
-/// A table that is the only one with its operation is reported only if at least this many other tables of the same name
-/// have another operation in common.
+/// A table whose operation is unique among the tables of its name is reported only if at least this many of the other
+/// tables share one operation.
 const SHARED: usize = 3;
 
 /// The check for columns that are missing, unknown or of the wrong type.
@@ -48,9 +48,9 @@ impl Judge for HeaderCheck {
     }
 }
 
-/// Returns a finding on a table whose operations occur in no other table of the same name, although at least
-/// [`SHARED`] other tables agree on an operation; `None` otherwise. `tables` is the number of tables with each
-/// operation.
+/// Returns a finding if none of the table's operations occurs in another table of the same name, and if at least
+/// [`SHARED`] of the other tables share one operation; `None` otherwise. `tables` maps each operation to the number of
+/// tables that have it.
 fn operation(
     rule: RuleHead<'_>,
     at: &CrossContext<'_>,

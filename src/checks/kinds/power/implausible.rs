@@ -43,9 +43,8 @@ pub struct PowerSigns {
     idle: f64,
     /// A table is tested for random readings if it has at least this many readings.
     series_readings: usize,
-    /// The power of neighbouring rows should differ less than that of unrelated rows. Readings count as random if,
-    /// along every axis, the median difference of neighbours is more than this share of the median difference of
-    /// unrelated rows.
+    /// Readings count as random if neighbouring rows differ nearly as much as unrelated rows do: along every axis, the
+    /// median difference between neighbours is more than this share of the median difference between unrelated rows.
     chance: f64,
 }
 

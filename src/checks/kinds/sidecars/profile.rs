@@ -73,8 +73,8 @@ impl<'a> ProfileContext<'a> {
         }
     }
 
-    /// Returns clauses on files whose SHA-256 differs from the one in the document. Only files below the document's
-    /// folder are compared. If several profiles of a folder list a file, the file may have any of the listed digests.
+    /// Returns a clause for each file that has another SHA-256 than the profile `document` lists. Only files below the
+    /// profile's folder are compared. If several profiles list the same file, each of the listed digests is accepted.
     fn other_files(&self, document: &Profile) -> Vec<String> {
         let State { catalog, source, .. } = self.state;
         let tables = catalog.tables.iter().map(|table| &table.entry);

@@ -6,15 +6,17 @@ use crate::checks::context::RowContext;
 use crate::findings::Finding;
 use crate::specs::Seal;
 
-/// The finding on a table whose seal is missing; `None` otherwise.
+/// Returns a finding on a table whose seal is missing; `None` otherwise. A seal is a file with the digest and the
+/// number of rows of a table.
 pub(super) fn missing(rows: &RowContext<'_>) -> Option<Finding> {
     let file = rows.seal().filter(|file| file.fields.is_none())?;
     let name = file.path.rsplit('/').next().unwrap_or(&file.path);
     Some(rows.finding(format!("{name} is missing, and the loader refuses the table without it")))
 }
 
-/// The finding on a seal that cannot be read or lacks a field (an error), or has unknown values (a warning, since a
-/// newer loader may read it). `None` if it is valid.
+/// Returns a finding on a table's seal, the file with the table's digest and number of rows. The finding is an error if
+/// the seal cannot be read or lacks a field. It is a warning if values are unknown, since a newer loader may read them.
+/// `None` if the seal is valid.
 pub(super) fn invalid(rows: &RowContext<'_>) -> Option<Finding> {
     let (file, seal) = rows.seal().zip(rows.spec.seal.as_ref())?;
     let wrong: Vec<(bool, String)> = match file.fields.as_ref()? {
@@ -38,7 +40,8 @@ pub(super) fn invalid(rows: &RowContext<'_>) -> Option<Finding> {
     (!wrong.is_empty()).then(|| rows.finding(format!("{}: {said}", file.path)).parts(&wrong))
 }
 
-/// The finding on a seal that contradicts its table; `None` otherwise.
+/// Returns a finding on a table that contradicts its seal, the file with the table's digest and number of rows; `None`
+/// otherwise.
 pub(super) fn contradiction(rows: &RowContext<'_>) -> Option<Finding> {
     let (file, seal) = rows.seal().zip(rows.spec.seal.as_ref())?;
     let wrong = contradictions(rows, file.known()?, seal);

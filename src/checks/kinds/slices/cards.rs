@@ -28,12 +28,11 @@ pub(super) struct CardLimits {
     /// The minimum factor by which the reported card is slower or faster than the other cards, as a median over the
     /// card's points.
     factor: f64,
-    /// The maximum factor by which any other card may be slower or faster than its neighbouring points predict, as a
-    /// median over the card's points.
+    /// A card is reported only if every other card deviates by at most this factor, up or down. The deviation of a card
+    /// is the median, over its points, of the latency divided by the latency that neighbouring points predict.
     others: f64,
-    /// At least this share of the reported card's points must deviate clearly, and at least this share of the other
-    /// cards' points must not. A point deviates clearly if its deviation is at least half of the reported card's median
-    /// deviation.
+    /// A card is reported only if at least this share of its own points deviates clearly, and at least this share of
+    /// the other cards' points does not. A clear deviation is at least half of the reported card's median deviation.
     share: f64,
     /// A row is compared only if arithmetic at the GPU's peak rate would take at least this share of the row's latency.
     math: f64,
@@ -85,7 +84,8 @@ impl CardLimits {
         Ok(worst.map(|(_, odd)| odd))
     }
 
-    /// Returns, for each row, whether its latency is long enough to depend on the card's clock.
+    /// Returns, for each row, whether its latency depends on the card's clock: whether arithmetic takes a large enough
+    /// share of the latency. If the spec has no formula for arithmetic, returns whether the latency is long enough.
     fn large(&self, rows: &RowContext<'_>, latency: &[f64]) -> Result<Vec<bool>, ExprError> {
         let Some(math) = rows.spec.bounds.iter().find(|bound| bound.name == "math") else {
             return Ok(latency.iter().map(|latency| *latency >= self.floor_ms).collect());
@@ -161,7 +161,8 @@ impl Cards<'_> {
         }
     }
 
-    /// Returns the median [`CardPoint::off`] of each card; `None` if a card has fewer than `least` points.
+    /// Returns the median deviation of each card, from the deviations [`CardPoint::off`] of its points. Returns `None`
+    /// if a card has fewer than `least` points.
     fn medians(&self, points: &[CardPoint], least: usize) -> Option<Vec<f64>> {
         let mut offs: Vec<Vec<f64>> = vec![Vec::new(); self.count];
         for point in points {
@@ -171,9 +172,9 @@ impl Cards<'_> {
         offs.into_iter().map(median).collect()
     }
 
-    /// Describes a GPU that is slower or faster than the other GPUs. `off` is the logarithm of the factor by which it
-    /// is slower than neighbouring rows predict. `others` is the largest absolute value of this logarithm among the
-    /// other GPUs.
+    /// Describes a GPU that is slower or faster than the other GPUs. `off` is the GPU's median deviation: the logarithm
+    /// of its latency divided by the latency that neighbouring rows predict. `others` is the largest absolute median
+    /// deviation among the other GPUs.
     fn says(&self, card: u32, off: f64, others: f64, axis: &AxisSeries, rows: usize) -> OddSlice {
         let rows: Vec<usize> = (0..rows).filter(|row| self.of(*row as u32) == card).collect();
         let which = match &self.column {

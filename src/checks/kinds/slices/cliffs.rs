@@ -23,8 +23,8 @@ pub(super) struct CliffLimits {
     /// The minimum lower quartile of the slowdowns at a cliff. The slowdown of a series is the latency of its last
     /// point divided by the predicted latency.
     quartile: f64,
-    /// A size is not a cliff if longer series also become much slower there and take at least this many times as long
-    /// at their next size.
+    /// A size is not reported as a cliff if longer series slow down at this size, too, and keep growing: at the next
+    /// size, they take at least this many times as long.
     grows: f64,
 }
 

@@ -15,32 +15,34 @@ use crate::checks::context::RowContext;
 pub(super) struct FlatLimits {
     /// The names of the axes along which all of a row's work grows, such as `m` and `batch_size`.
     axes: Vec<String>,
-    /// The minimum ratio of the largest to the smallest size in the flat part of a series.
+    /// A series counts as flat only if its latencies stay about the same until its size has grown by at least this
+    /// factor.
     work: f64,
-    /// The maximum ratio of the largest to the smallest latency in the flat part of a series.
+    /// Latencies of a series count as about the same if the largest is less than this many times the smallest.
     growth: f64,
     /// A table is reported only if it has at least this many flat series.
     series: usize,
-    /// The minimum share of flat series among the series whose largest size is at least `work` times their smallest
-    /// size.
+    /// A table is reported only if at least this share of its long series is flat. A series is long if its largest size
+    /// is at least `work` times its smallest size.
     share: f64,
-    /// A series counts as flat only if the last latency of its flat part is at least this many times the shortest time
-    /// that the machine's rates allow for the same row.
+    /// A series counts as flat only if the last latency of its flat part is at least this many times the shortest
+    /// latency that the machine's rates allow for this row.
     need: f64,
-    /// The minimum ratio of the flat series' median latency to the shortest known time. This is the fastest latency of
-    /// the same operation on the system. For a table in `kernels`, it is `launch_ms` if that is even shorter.
+    /// A table is reported only if the median latency of its flat series is at least this many times the fastest
+    /// latency of the same operation on the system. For a table in `kernels`, `launch_ms` replaces the fastest latency
+    /// if it is shorter.
     above: f64,
     /// The tables whose rows are single kernels.
     kernels: Vec<String>,
     /// The duration of a kernel launch in ms.
     launch_ms: f64,
-    /// The minimum median latency of the flat series in ms.
+    /// A table is reported only if the median latency of its flat series is at least this many ms.
     least_ms: f64,
 }
 
 impl FlatLimits {
-    /// Returns the flat rows if many series of the table are flat from their smallest size on; `None` otherwise.
-    /// `bounds` are the rows' longest bounds in ms.
+    /// Returns the rows of the flat series if many series of the table are flat from their smallest size on; `None`
+    /// otherwise. `bounds` has the lower bound of each row's latency in ms, which follows from the machine's rates.
     pub(crate) fn odd(
         &self,
         rows: &RowContext<'_>,
@@ -101,8 +103,8 @@ impl FlatLimits {
     }
 }
 
-/// Finds a measured column that is zero in at least a `share` of the rows although no condition in the spec says that
-/// they must be zero.
+/// Returns the rows in which the first measured column is 0; `None` if they are less than a `share` of all rows. Also
+/// returns `None` if the spec allows no zeros, or allows them only under a condition.
 pub(super) fn zeros(rows: &RowContext<'_>, share: f64) -> Option<OddSlice> {
     let (name, _) = rows.spec.measures().next()?;
     let rule = rows.spec.zero.get(name)?;

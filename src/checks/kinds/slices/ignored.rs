@@ -44,7 +44,8 @@ struct ComparedValue {
 }
 
 impl IgnoredLimits {
-    /// Finds values of key parts that the timed kernel seems to ignore. `bounds` are the rows' longest bounds in ms.
+    /// Finds values of key parts that the timed kernel seems to ignore. `bounds` has the lower bound of each row's
+    /// latency in ms, which follows from the machine's rates.
     pub(crate) fn odd(
         &self,
         rows: &RowContext<'_>,
@@ -96,8 +97,8 @@ impl IgnoredLimits {
         odd
     }
 
-    /// Compares the rows of each group with the row of the group that has the most work, if that row takes at least
-    /// `least` ms. A group is the rows with the same hash in `placed`, which must be sorted. Returns one result for
+    /// Compares rows that differ only in one key part with the row among them that has the most work, if this row takes
+    /// at least `least` ms. `placed` has the rows, sorted by the hash of their other key parts. Returns one result for
     /// each value of the key part, by the bits of the value.
     fn compared(
         &self,

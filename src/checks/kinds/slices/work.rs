@@ -16,7 +16,7 @@ pub(super) struct WorkLimits {
     /// At least one large point of a slice must reach this share of the machine's peak speed. A point's share is the
     /// shortest time that the machine's rates allow, divided by the measured latency.
     share: f64,
-    /// A point is large if its longest bound is at least this many ms.
+    /// A point is large if the shortest latency that the machine's rates allow for it is at least this many ms.
     large_ms: f64,
     /// A slice's latency must grow if its largest work is at least this many times its smallest work.
     work: f64,
@@ -25,7 +25,8 @@ pub(super) struct WorkLimits {
 }
 
 impl WorkLimits {
-    /// Finds slices whose latencies do not fit their work. `bounds` are the rows' longest bounds in ms.
+    /// Finds slices whose latencies do not fit their work. `bounds` has the lower bound of each row's latency in ms,
+    /// which follows from the machine's rates.
     pub(crate) fn odd(
         &self,
         keys: &Keys<'_>,

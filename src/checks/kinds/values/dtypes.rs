@@ -25,9 +25,9 @@ struct UnknownDtype<'a> {
     rows: BTreeSet<usize>,
 }
 
-/// Finds the rows whose dtype is neither known nor in the table's spec, grouped by dtype. They are added to `wrong` if
-/// other tables spell the dtype with other capital letters, otherwise to `unknown`. `columns` are the names of the
-/// dtype columns.
+/// Finds rows with an unknown dtype, which is neither a known dtype nor in the table's spec. Adds them, grouped by
+/// dtype, to `wrong` if other tables spell the dtype with other capital letters, otherwise to `unknown`. `columns` are
+/// the names of the dtype columns.
 pub(super) fn unknown_dtypes<'a>(
     (wrong, unknown): (&mut WrongRowsByFault, &mut WrongRowsByFault),
     rows: &RowContext<'a>,

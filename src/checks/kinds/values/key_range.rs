@@ -147,10 +147,11 @@ fn out_of_range(value: f64, least: f64, most: f64) -> Option<&'static str> {
 /// code. The new code may know the text.
 const UNSETTLED: &str = "the loader's code changes too, and rules/facts.yaml does not list a text";
 
-/// The rows with a text that rules/facts.yaml does not list, although the loader may know it. Only text columns are
-/// included for which the pull request changes the loader's list of known texts.
+/// The text columns for which a pull request may change the loader's list of known texts. States which of their texts
+/// rules/facts.yaml does not list.
 struct UnknownTexts<'a> {
-    /// For each text column: the dictionary code of each row, and whether the text of each code is unknown.
+    /// For each text column: each row's index into the distinct texts, and for each distinct text, whether it is
+    /// unknown.
     columns: Vec<(&'a [u32], Vec<bool>)>,
 }
 
@@ -179,9 +180,9 @@ fn unknown_texts<'a>(rows: &RowContext<'a>, require: &Expr) -> UnknownTexts<'a> 
     UnknownTexts { columns }
 }
 
-/// Adds the rows that the loader refuses because of a guard in the spec. A group of rows has equal values in the
-/// columns `guard.by`. A group is refused if the column `guard.varies` has several values in it, but the column
-/// `guard.with` only one.
+/// Adds the rows that the loader refuses because of a guard in the spec. Rows with equal values in the columns
+/// `guard.by` form a group. The loader refuses a group with several values in the column `guard.varies`, but only one
+/// value in the column `guard.with`.
 fn refused_groups(wrong: &mut WrongRowsByFault, rows: &RowContext<'_>, guard: &Guard) {
     let refused = guarded_rows(rows.whole(), guard);
     if refused.is_empty() {
