@@ -20,9 +20,9 @@ pub(super) fn may_share_measurements(at: &CrossContext<'_>, a: &TableFile, b: &T
         || at.donors(b, table).contains(&a.version.as_str())
 }
 
-/// Groups similar tables: `alike` returns true for two similar tables. Tables for which [`may_share_measurements`] is
-/// true do not count as similar. Returns the groups that have at least two tables and contain a judged table, sorted by
-/// their first index. Each group lists the indices of its tables in ascending order.
+/// Groups similar tables. Each group is a sorted list of indices into `tables`. Two tables are similar if `alike`
+/// returns true for their sketches, unless [`may_share_measurements`] is true for them. Groups with a single table or
+/// without a judged table are left out.
 pub(super) fn groups(
     at: &CrossContext<'_>,
     tables: &[SketchedTable<'_>],

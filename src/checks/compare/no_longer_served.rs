@@ -33,8 +33,8 @@ const LISTED: usize = 20;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "LostKeys")]
 pub struct NoLongerServed {
-    /// If a slice loses fewer points inside its sweeps than this number, the loss is only an info. Interpolation counts
-    /// as wrong only if it differs from the lost latencies at this many points or more.
+    /// A slice that loses fewer points inside its sweeps than this number causes only an info. Interpolation counts as
+    /// wrong for a slice only if at least this many interpolated latencies differ from the lost ones.
     keys: u64,
 }
 
@@ -156,14 +156,14 @@ impl<'a> Loss<'a> {
         unmeasured
     }
 
-    /// Returns the sum of a count, such as the number of lost keys, over all entries of `unserved`. `number` returns
-    /// the count of one entry.
+    /// Adds up a number, such as the number of lost keys, over all groups of lost keys (`unserved`). `number` returns
+    /// the number for one group.
     fn sum(&self, number: fn(&Unserved) -> u64) -> u64 {
         self.unserved.iter().map(|unserved| number(unserved)).sum()
     }
 
-    /// Returns the severity of the finding: error, the rule's own severity, or info. `is_more` is true if keys lose
-    /// measurements, or if interpolation cannot replace the lost points; then the severity is not info.
+    /// Returns the severity of the finding: error, the rule's own severity, or info. If `is_more` is true, it is not
+    /// info. The caller sets `is_more` if keys lose measurements or interpolation cannot replace the lost points.
     fn severity(&self, rule: RuleHead<'_>, at: &ChangeContext<'_>, is_more: bool) -> Severity {
         let is_whole = self.unserved.iter().any(|unserved| unserved.whole_slices > 0);
         let is_lost = self.sum(Unserved::shapes) + self.sum(Unserved::shorter_sweeps) > 0;

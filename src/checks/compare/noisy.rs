@@ -62,9 +62,9 @@ struct ZigzagLimits {
     /// In a zigzag, the median distance of the points from the line between their neighbours is at least this limit, as
     /// the logarithm of a factor.
     distance: f64,
-    /// The minimum and the maximum share of points in a zigzag that change sides: they are above the line between their
-    /// neighbours after a point below it, or the reverse. For random noise, this share is two thirds. A share above the
-    /// maximum means that every other size takes longer, as with a kernel that pads.
+    /// The points of a zigzag lie above or below the line between their neighbours. This is the minimum and the maximum
+    /// share of points that lie on the opposite side from the point before. Random noise has a share of two thirds. A
+    /// larger share than the maximum means that every other size takes longer, as with a kernel that pads.
     flips: [f64; 2],
 }
 

@@ -28,12 +28,12 @@ pub struct SiblingBand {
     points: usize,
     /// A slice is judged only if it has at least this many references.
     references: usize,
-    /// A slice is slow compared with another backend if the ratio is above this limit.
+    /// A slice is slow compared with another backend if its latency is more than this many times the backend's.
     backends: f64,
-    /// A slice is slow compared with other versions of its backend if the ratio is above this limit.
+    /// A slice is slow compared with other versions of its backend if its latency is more than this many times theirs.
     versions: f64,
-    /// A slice is slow compared with the same version on another system if the ratio of its latency to that system's,
-    /// divided by the same ratio in the tables of other backends, is above this limit.
+    /// A slice is slow compared with other systems if its latency, corrected for the speed of the machines, is more
+    /// than this many times theirs. Tables of other backends show how fast each machine is.
     systems: f64,
     /// A slice's latency is divided by the other backends' latency, once on its own system and once on other systems.
     /// The slice is reported only if the first ratio is more than this many times the second. Otherwise the backend is
@@ -117,8 +117,8 @@ impl SiblingBand {
         ratios.len() >= self.references && 2 * slow > ratios.len()
     }
 
-    /// Returns true if a slice is about as fast as the same slice of the same version on other systems, after division
-    /// by the speed ratio of the machines.
+    /// Returns true if a slice is about as fast as the same slice on other systems: corrected for the speed of the
+    /// machines, the latencies differ by at most the factor `systems`.
     fn is_level(&self, ratios: &RatiosByReference<'_>) -> bool {
         ratios.get(NEARBY).is_some_and(|ratio| times_off(*ratio) <= self.systems)
     }

@@ -23,9 +23,10 @@ use crate::specs::Filling;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StubSize {
-    /// A table is a stub only if its number of keys is below this share of the other tables' median.
+    /// A table is a stub only if its number of keys is below this share of the median number of keys per other table.
     median: f64,
-    /// A table is a stub only if its number of keys is below this share of the other tables' tenth percentile.
+    /// A table is a stub only if it has fewer keys than this share of k, where nine of ten other tables have more than
+    /// k keys.
     tenth: f64,
     /// At least this many other tables are needed to judge a table.
     tables: usize,
@@ -110,9 +111,9 @@ impl StubSize {
         Some(finding)
     }
 
-    /// Returns true if a table seems to be small on purpose: a similar table, such as another version, also has far
-    /// fewer keys than the median. `near` and `others` contain one flag for each readable table. `near` is true for
-    /// similar tables, and `others` for the tables of which the median is taken.
+    /// Returns true if a table seems to be small on purpose, because a similar table also has far fewer keys than the
+    /// median table. `near` and `others` contain one flag for each readable table: whether the table is similar (such
+    /// as another version), and whether it counts for the median.
     fn is_small_plan(&self, at: &CrossContext<'_>, near: &[bool], others: &[bool]) -> bool {
         if !near.contains(&true) {
             return false;

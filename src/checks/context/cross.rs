@@ -97,9 +97,9 @@ impl<'a> CrossContext<'a> {
         self.history.is_some_and(|history| history.mostly_changed.contains(&file.entry.path))
     }
 
-    /// Compares the ages of two tables, counted from the commits that wrote their content: `Greater` if `a` is younger,
-    /// `None` if the git history does not show it. If a pull request changes only a few rows, the content before the
-    /// pull request counts. Rules compare only few tables, since each comparison walks the git history.
+    /// Compares the dates of the commits in which two tables got their content: `Greater` if `a` is younger, `None` if
+    /// the git history does not show it. A pull request that changes only a few rows of a table does not make the table
+    /// younger. Rules compare only few tables, since each comparison walks the git history.
     pub(crate) fn age(&self, a: &TableFile, b: &TableFile) -> Option<Ordering> {
         fn dated(file: &TableFile, is_touched: bool) -> AgedFile<'_> {
             let by = if is_touched { AgeBasis::BytesBefore } else { AgeBasis::Bytes };

@@ -129,7 +129,7 @@ impl<'a> JudgeRun<'a> {
     }
 }
 
-/// Decides for each finding of the head whether it is new, unless a comparison of rows already decided it. Drops
+/// Decides which findings of the head are new. Findings for which this is already known keep their status. Drops
 /// findings on unchanged tables that the base also has. Collects the findings of the base that are repaired.
 fn settle(
     judgement: &mut Judgement,

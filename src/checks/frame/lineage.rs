@@ -184,8 +184,8 @@ impl<'a> JudgeRun<'a> {
         (sides, side_of_state)
     }
 
-    /// Returns the index in `sides` of the head's table under the base's facts; `None` if the head lacks the table. If
-    /// these facts differ from the head's, adds the table to `sides`; otherwise, returns the index `head`.
+    /// Returns the index in `sides` of the head's table with the facts of the base. This is `head` if the head has the
+    /// same facts about the table; otherwise, an entry is added to `sides`. `None` if the head lacks the table.
     fn excused_side(
         &self,
         state: State<'a>,

@@ -22,8 +22,9 @@ pub(crate) struct StateScope<'a> {
 }
 
 impl<'a> StateScope<'a> {
-    /// Creates the scope of a state. All rules judge a selected table if its bytes or its sidecar changed, and if
-    /// `is_known_otherwise` returns true for the table, for example because its system's YAML changed.
+    /// Creates the scope of a state. All rules judge a selected table if at least one of these changed: its bytes, its
+    /// sidecar, or other facts about it, such as its system's YAML. `is_known_otherwise` returns true for tables with
+    /// changes of such other facts.
     pub(crate) fn new(
         state: State<'a>,
         selected: &'a Selected,

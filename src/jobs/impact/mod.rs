@@ -91,8 +91,8 @@ pub(crate) struct PreparedPlanner {
 }
 
 impl PreparedPlanner {
-    /// Finds the planner, and reads which models, steps and operations to predict. Returns `Ok(Err(reason))` if there
-    /// is no planner, for example because its package is missing.
+    /// Finds the planner, and reads which models, steps and operations to predict. Returns `Ok(Err(reason))`
+    /// without a planner, for example because its package is missing.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl PreparedPlanner {
 ///
 /// # Errors
 ///
-/// Returns an error if there is no planner or no database, or if a commit or name is unknown. A step that the planner
+/// Returns an error without a planner or a database, or if a commit or name is unknown. A step that the planner
 /// cannot predict is not an error: the result contains the planner's message.
 pub fn run(options: &ImpactOptions, progress: &dyn Progress) -> Result<Impact> {
     let (rules, head) = (options.rules.as_deref(), options.head_ref.as_deref());

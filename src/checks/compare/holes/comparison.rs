@@ -46,9 +46,8 @@ pub(crate) struct HoleComparison<'a> {
     pub own_slices: Vec<&'a Slice>,
     /// The references: first the nearest systems, then other versions.
     pub references: Vec<KeyReference<'a>>,
-    /// The sampled keys that at least half of the reference systems or at least half of the other versions have. Only
-    /// keys in the hash range that all samples cover are included: if a sample lacks such a key, its whole table lacks
-    /// the key.
+    /// The sampled keys that at least half of the reference systems or at least half of the other versions have. They
+    /// are restricted to hashes for which every table's sample is complete.
     pub keys: Vec<ReferenceKey<'a>>,
     /// The share of the tables' keys that the samples contain; 1 if they contain all keys.
     pub share: f64,
@@ -237,7 +236,7 @@ fn reference_keys<'a>(
     same_key.map(key).collect()
 }
 
-/// A slice in two parts: the texts of the key parts that name a kernel, and the texts of the other key parts.
+/// The texts that define a slice, by name: first those that name its kernel, then all others, such as the dtype.
 type KernelSlice<'a> = (BTreeMap<&'a str, &'a str>, BTreeMap<&'a str, &'a str>);
 
 /// The kernels that a table and its references have.
@@ -265,7 +264,7 @@ impl<'a> Kernels<'a> {
     }
 
     /// Returns true if a reference's slice can also be expected in the judged table. Returns false in two cases:
-    /// - The table has the same slice with another kernel, and no reference has the slice with both kernels.
+    /// - The table runs another kernel in place of the slice's kernel, and no reference runs both.
     /// - The references are of other GPU generations (`is_distant`), and the table has no slice of this kernel.
     fn are_comparable(&self, slice: &Slice, is_distant: bool) -> bool {
         let slice = split(slice, &self.parts);

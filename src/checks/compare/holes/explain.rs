@@ -101,8 +101,8 @@ impl UnservedKeys<'_> {
         }
     }
 
-    /// Returns for each missing key whether the table serves another key that has the same names and shape and that
-    /// `fits` accepts. `fits` takes the index of the served key and the index of the missing key.
+    /// Returns for each missing key whether the table serves a similar key. The two keys may differ only in their axis
+    /// values, and `fits` must return true for their indices (the served key first).
     fn is_served(&self, fits: impl Fn(usize, usize) -> bool) -> Value<'_> {
         let shapes = self.grid.points.slices(&[PartRole::Name, PartRole::Shape]);
         let served: Vec<usize> = self.grid.in_state(KeyState::Served).collect();
@@ -111,8 +111,8 @@ impl UnservedKeys<'_> {
         Value::Bool(Vals::Rows(self.keys.iter().map(is_served).collect()))
     }
 
-    /// Returns one share for each missing key: the share of keys that the table does not serve, among all keys that
-    /// have the same names as the missing key.
+    /// Returns for each missing key the share of missing keys in its slice. The slice consists of all keys with the
+    /// same names, such as dtype and kernel.
     fn missing_share(&self) -> Vec<f64> {
         let names = self.grid.points.slices(&[PartRole::Name]);
         let mut counts: BTreeMap<u32, (f64, f64)> = BTreeMap::new();

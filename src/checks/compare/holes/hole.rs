@@ -38,8 +38,8 @@ pub(crate) struct Hole {
 
 impl Hole {
     /// Describes keys that are missing together. `workload` lists the key parts that do not depend on the machine.
-    /// Returns `None` for sizes that the planner can interpolate, because the table serves smaller and larger sizes.
-    /// However, such sizes are described if a reference of the same version has them.
+    /// Returns `None` if the planner can interpolate the missing sizes, since the table serves smaller and larger ones,
+    /// and if no reference of the same version has these sizes.
     pub(crate) fn new(
         comparison: &HoleComparison<'_>,
         grid: &KeyGrid,
@@ -147,8 +147,8 @@ fn is_inside(grid: &KeyGrid, keys: &MissingKeys) -> bool {
     })
 }
 
-/// Describes the conditions of missing keys: first slices, then axes, then other values that all missing keys have in
-/// common.
+/// Describes which keys are missing, such as `dtype fp8, isl from 16384 up`. Other values that all missing keys have in
+/// common follow after "with".
 fn words(comparison: &HoleComparison<'_>, grid: &KeyGrid, keys: &MissingKeys) -> String {
     let (mut slices, mut axes, mut common) = (Vec::new(), Vec::new(), Vec::new());
     for (index, part) in grid.points.parts.iter().enumerate() {

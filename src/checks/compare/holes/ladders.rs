@@ -22,8 +22,8 @@ pub(crate) struct ShortLadders {
     /// A group's ladder is too short if its number of sizes is at most this share of the median number of sizes per
     /// group.
     short: f64,
-    /// The axes along which the GPU's memory limits the largest size. Along these axes, a group whose smallest size is
-    /// at most the median of all groups' smallest sizes is too short only if it has a single size.
+    /// The axes along which the GPU's memory limits the largest size. Along these axes, a group that starts at a usual
+    /// or smaller size (at most the groups' median first size) is too short only if it has a single size.
     limited: Vec<String>,
     /// The maximum share of a table's groups that may have a short ladder. If more groups have one, the table was
     /// designed with few sizes, and nothing is reported.

@@ -48,9 +48,9 @@ impl KeyGrid {
         found
     }
 
-    /// Returns the ways to divide the keys into slices, from large to small slices: the whole table as one slice,
-    /// slices with the same value of one key part, slices with the same names, and slices with the same names and
-    /// shapes.
+    /// Returns four lists of ways to divide the keys into slices, from large to small slices. A slice is the whole
+    /// table, or consists of keys that are equal in one key part, in all names (such as dtype and kernel), or in
+    /// everything but the axes.
     fn slicings(&self) -> [Vec<Slicing>; 4] {
         let parts = &self.points.parts;
         let by_part = |part| Slicing { parts: vec![part], slices: parts[part].codes.clone() };
@@ -78,8 +78,8 @@ impl KeyGrid {
         (largest.missing.len() >= least).then_some(largest)
     }
 
-    /// Finds missing keys whose slice has no served key with the same value of the key part `along`. Returns those of
-    /// one slice: the slice with the most such keys. `None` if there are none. Only keys in `left` are searched.
+    /// Searches `left` for missing keys whose value of the key part `along` no served key of their slice has. Returns
+    /// these keys of one slice: the slice with the largest number of them. `None` if no slice has such keys.
     fn missing_along(
         &self,
         slicing: &Slicing,

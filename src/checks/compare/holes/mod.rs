@@ -57,11 +57,11 @@ pub struct HoleSize {
     share: f64,
     /// The minimum number of missing sampled keys in a hole.
     points: usize,
-    /// Key parts that do not depend on the machine. A slice that no table of the same GPU generation has is reported as
-    /// a hole only if these key parts alone distinguish it from other slices. Otherwise, it may be absent on purpose.
+    /// Names of key parts that do not depend on the machine. If no table of the same GPU generation has a slice, it may
+    /// be missing on purpose. Such a slice is reported as a hole only if all key parts that define it are listed here.
     workload: Vec<String>,
-    /// Scattered missing keys, which do not make up a whole slice or size, are reported as an info if their share of
-    /// the compared keys is at least this limit.
+    /// If no whole slice or size is missing, single missing keys are reported as an info if they are at least this
+    /// share of all compared keys.
     apart: f64,
     /// Limits for groups of rows with fewer sizes than the other groups of their table.
     ladders: ShortLadders,

@@ -14,9 +14,9 @@ use crate::findings::{EXAMPLES, Finding, Severity, SliceEvidence};
 /// The largest number of rows that a finding lists.
 const LISTED: usize = 1000;
 
-/// Creates a finding on those of `points` that are outliers in this table only. If other tables have the same outliers
-/// at all `points`, the finding is on all of them and is an info. It is also an info if `is_minor` returns true for its
-/// outliers.
+/// Creates a finding on the outliers `points` of a table. Outliers that other tables have, too, are left out. If other
+/// tables have all of them, the finding is an info on all `points`. The finding is also an info if `is_minor` returns
+/// true for the outliers that it reports.
 pub(super) fn finding(
     rule: RuleHead<'_>,
     at: &CrossContext<'_>,

@@ -54,8 +54,8 @@ pub(crate) struct OutlierLimits {
 #[serde(deny_unknown_fields)]
 struct CurveLimits {
     /// A point is compared with other tables if it is off the line between its neighbours by at least this factor. If
-    /// it is off by less than this factor after division by the other tables' latencies, it counts as a step of the
-    /// kernel.
+    /// the point's ratio to other tables is off by less than this factor, these tables bend there as well. The kernel
+    /// then causes the bend, and the point is not an outlier.
     bends: f64,
     /// A point is an outlier if it deviates by at least this factor after division by another table's latencies.
     factor: f64,
@@ -255,9 +255,10 @@ impl OutlierLimits {
         })
     }
 
-    /// Returns true if an outlier is probably a wrong measurement. A spike always is. A drop is, except in two cases:
+    /// Returns true if an outlier is probably a wrong measurement. Returns true for every spike (a slow point). Returns
+    /// false for a drop (a fast point) in two cases:
     /// - It is at the end of every axis, where a cache or an idle expert may make it fast.
-    /// - The machine's other tables are as fast.
+    /// - The machine's other tables are about as fast at the same key.
     fn supported(&self, at: &CrossContext<'_>, file: &TableFile, one: &SketchOutlier) -> bool {
         let Outlier { inner, .. } = one.outlier;
         let at_level =

@@ -16,8 +16,8 @@ const SEGMENTS: usize = 512;
 /// these rows is kept.
 const SAMPLE: usize = 8_192;
 
-/// A series is kept if the latency of its middle point is at least the timer's floor divided by this number. The floor
-/// is lowered so that series that were wrongly measured as too fast are kept, too.
+/// A series is kept if the latency of its middle point is at least `floor_ms` divided by this number. The limit is
+/// below `floor_ms`, so that series that were wrongly measured as too fast are kept, too.
 const SHORTER: f64 = 3.0;
 
 /// A key, and the table's latency at that key. A point that stands for a missing neighbour has a latency of 0.

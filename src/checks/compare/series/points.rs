@@ -41,8 +41,8 @@ impl AxisNeighbours {
 /// Two neighbouring slow points count as equally slow if their latencies differ by at most this factor.
 const ALIKE: f64 = 3.0;
 
-/// Two neighbouring slow points count as disturbed only if they are slower than the next point by at least this factor.
-/// Without a disturbance, a kernel's latency changes less from one size to the next.
+/// Two slow points side by side count as wrong measurements only if their latency is at least this many times that of
+/// the next point. A kernel's true latency changes less from one size to the next.
 const SHIELDED: f64 = 10.0;
 
 #[derive(Clone, Copy)]
@@ -136,8 +136,8 @@ fn neighbour_latency(time: f64, near: &SeriesPoint, beyond: Option<&SeriesPoint>
 /// Returns a point's latency divided by a neighbour's latency. For a spike, the slower neighbour is taken; for a drop,
 /// the faster one. `None` if the series has fewer than three points.
 ///
-/// At an end of the series, the latency of the missing neighbour is estimated in proportion to the size. A neighbour
-/// that differs from its own next point by at least the factor `least` counts as the outlier in place of the point.
+/// At an end of the series, the missing neighbour's latency is estimated in proportion to the size. `least` is the
+/// minimum factor of an outlier. It decides whether the point's neighbour is the outlier, and not the point itself.
 pub(super) fn ratio_over_neighbours(
     points: &[SeriesPoint],
     i: usize,

@@ -52,7 +52,7 @@ pub(crate) struct Deviation {
 pub(crate) struct SeriesSample {
     /// Rows of points spread evenly over the series, in its order.
     pub rows: [u32; SHAPE_POINTS],
-    /// The index in [`Scan::inner`] after the last row of this series.
+    /// The end of this series in [`Scan::inner`]: the index after its last row.
     pub inner_end: u32,
 }
 
@@ -89,14 +89,14 @@ struct OutlierCandidate {
     spike: bool,
 }
 
-/// What is known of a row after some of the axes were searched: whether the row may be a deviating point.
+/// The state of a row during the search, after some of the axes: whether the row may be a deviating point.
 #[derive(Clone, Copy, PartialEq)]
 enum ScanState {
-    /// The row has not had two neighbours on any axis so far.
+    /// The row may still be a deviating point, since it had two neighbours on none of the axes searched so far.
     Open,
     /// The row is on the line between its neighbours along an axis, so it is not a deviating point.
     Settled,
-    /// The row is the candidate with this index.
+    /// The row may be an outlier or a deviating point. The number is its index in the list of candidates.
     Candidate(u32),
 }
 
@@ -303,7 +303,7 @@ impl OutlierCandidate {
         })
     }
 
-    /// Combines the outlier's ratio with its ratio along another axis: the smaller deviation is kept.
+    /// Adds the outlier's ratio along another axis. Of all its ratios, the one nearest to 1 is kept.
     fn judge(&mut self, ratio: Option<f64>, bit: u8, inner: bool) {
         let Some(ratio) = ratio else { return };
         let point = &mut self.point;

@@ -165,8 +165,8 @@ impl Sketch {
         })
     }
 
-    /// Returns the pairs of points at the keys that both sketches contain, up to the smaller one of their two `end`
-    /// hashes.
+    /// Returns pairs of points, one pair for each key that both sketches contain. Only keys with a hash up to the
+    /// smaller of the two `end` hashes are compared.
     pub(crate) fn common<'a>(&'a self, other: &'a Self) -> SharedPoints<'a> {
         let end = self.end.min(other.end);
         let within = |s: &'a Self| &s.points[..s.points.partition_point(|p| p.hash <= end)];

@@ -17,7 +17,7 @@ pub(super) struct ReadRows<'a> {
     /// True for each row that the loader reads; `None` if it reads all.
     pub loaded: Option<&'a Vals<'a, bool>>,
     /// The rank of each row. Of several rows with the same key, the loader serves the row with the smallest rank.
-    /// `None` if the loader reads the table's rows without such ranks.
+    /// `None` if the rows have no ranks; then the loader serves the first of these rows.
     pub ranks: Option<&'a [u32]>,
 }
 

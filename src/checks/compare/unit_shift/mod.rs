@@ -44,8 +44,8 @@ pub struct UnitFactors {
     hours: f64,
 }
 
-/// Slices are compared key by key only if their mean latencies differ by at least the factor [`UnitFactors::from`] /
-/// `SCREEN`. The limit is below `from`, since slices with other keys have other means.
+/// Two slices are compared key by key only if their geometric mean latencies differ by at least the factor `from` (see
+/// [`UnitFactors`]) divided by this number. The limit is below `from`, since the slices may have different keys.
 const SCREEN: f64 = 5.0;
 
 /// The mean logarithm of each slice's latencies, by table index and slice index. NaN for a slice without latencies; a
@@ -61,8 +61,8 @@ struct ShiftedSlice<'a> {
     references: usize,
     /// The spread of the ratios over the keys (upper quartile divided by lower), as a median over the references.
     spread: f64,
-    /// The slice's smallest ratio to a reference; 0 if there is no reference. References with implausibly short
-    /// latencies are ignored.
+    /// The slice's latencies divided by those of the slowest reference; 0 if there is no reference. References with
+    /// implausibly short latencies are ignored.
     least: f64,
     /// The smallest ratio of a latency in the slice to its bound; `None` without a bound or if not computed.
     over_bound: Option<f64>,

@@ -10,8 +10,8 @@ use crate::findings::{Hits, Severity};
 use crate::specs::Bound;
 use crate::specs::system::{L2_CACHE, System};
 
-/// The values that a formula reads, with 1 in place of each figure that the system does not state. A bound whose
-/// formula has no value with these substitutes does not apply to the row.
+/// The values that a bound's formula reads, with 1 in place of figures that the system does not state. If the formula
+/// has no value for a row even so, the bound does not apply to the row.
 struct FilledScope<'a> {
     scope: &'a dyn Scope,
     /// The dotted path of the one figure that gets the value 1; `None` to give this value to all unstated figures.

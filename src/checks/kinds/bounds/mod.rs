@@ -29,8 +29,8 @@ pub struct BoundMargins {
     /// For bounds such as memory bandwidth, a row is judged only if its data is larger than this many times the L2
     /// cache. Data that fits the cache can be read faster than the bound.
     caches: f64,
-    /// The part of the data that does not fit the L2 cache has a shorter bound. A measured time below this share of the
-    /// shorter bound is certainly wrong.
+    /// A measured time is certainly wrong if it is below this share of a shorter bound, which counts only the data that
+    /// does not fit the L2 cache.
     past_cache: f64,
 }
 

@@ -49,8 +49,8 @@ impl RepeatCause {
         }
     }
 
-    /// Returns a clause for the finding's message that states the cause; empty for a rerun. `differs` are the columns
-    /// in which copies differ. `not_known` ends the clause on an unknown column, such as `not known to perfdb-gate`.
+    /// Returns the end of the finding's message, which states the cause; empty for a rerun. `differs` are the columns
+    /// in which copies differ. `not_known` is the text that says that a column is unknown: `not known to perfdb-gate`.
     pub(super) fn say(&self, differs: &[String], not_known: &str) -> String {
         let columns = differs.join(", ");
         match self {
