@@ -56,12 +56,12 @@ impl Severity {
 #[serde(rename_all = "lowercase")]
 #[strum(const_into_str, serialize_all = "lowercase")]
 pub enum Confidence {
-    /// Less than three of four were defects, or too few were judged: worth a look.
+    /// Less than 75 % of the rule's findings were defects, or too few were judged: worth a look.
     #[default]
     Look,
-    /// At least 75 % were defects.
+    /// At least 75 % of the rule's findings were defects.
     Likely,
-    /// At least 95 % were defects, or the finding states what the file contains.
+    /// At least 95 % of the rule's findings were defects, or the finding only states what a file contains.
     Certain,
 }
 

@@ -25,7 +25,7 @@ use crate::specs::NoiseBand;
 /// drift of the device is noticed.
 const CONTROLS: usize = 5;
 
-/// The number of passes over the control points that count. A first pass, which wakes the GPU, does not count.
+/// The number of counted passes over the control points. One pass before them wakes the GPU and is not counted.
 const PASSES: usize = 3;
 
 /// The number of successive failures for the same reason after which a table is given up.

@@ -184,8 +184,9 @@ impl<'a> JudgeRun<'a> {
         (sides, side_of_state)
     }
 
-    /// Returns the index in `sides` of the head's table with the facts of the base. This is `head` if the head has the
-    /// same facts about the table; otherwise, an entry is added to `sides`. `None` if the head lacks the table.
+    /// Returns the index in `sides` of the head's table together with the facts of the base. If base and head have the
+    /// same facts about the table, this is the index `head`; otherwise, an entry is added to `sides`. `None` if the
+    /// head lacks the table.
     fn excused_side(
         &self,
         state: State<'a>,
