@@ -166,8 +166,8 @@ pub(crate) fn scan(
 }
 
 impl ScanTerms {
-    /// Returns the logarithm of the least factor by which a point must be off the line between its neighbours to count as
-    /// deviating; 0 if deviating points are not searched.
+    /// Returns the logarithm of the least factor by which a point must be off the line between its neighbours to count
+    /// as deviating; 0 if deviating points are not searched.
     fn least_deviation(self) -> f64 {
         self.deviations.map_or(0.0, f64::ln)
     }

@@ -33,8 +33,8 @@ pub struct Conflict {
     coexist: f64,
 }
 
-/// The relative tolerance when the ratio of two copies of a key is compared with a limit. Latencies are multiples of the
-/// timer's step, so that this ratio is often exactly the limit.
+/// The relative tolerance when the ratio of two copies of a key is compared with a limit. Latencies are multiples of
+/// the timer's step, so that this ratio is often exactly the limit.
 const ROUNDING: f64 = 1e-9;
 
 impl Judge for Conflict {
